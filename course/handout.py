@@ -1,8 +1,7 @@
 """In notebooks that are handed out without solutions: cells that wait for the reader's functions.
 
-A cell that begins with ``# needs: patchify`` is run as any other. Where it fails while the reader
-has not written ``patchify`` yet, it says that it waits, instead of a traceback, and the notebook
-goes on.
+Where a cell that begins with ``# needs: patchify`` fails while the reader has not written
+``patchify`` yet, it says that it waits, instead of a traceback, and the notebook goes on.
 """
 
 import ast
@@ -52,19 +51,19 @@ class Waiting(ast.NodeTransformer):
     def visit_Module(self, cell: ast.Module) -> ast.Module:
         """The cell, or one that tries it and says that it waits."""
         names = map(str.strip, self.needed)
-        open_ones = [name for name in names if not written(self.variables.get(name))]
-        if not open_ones or not cell.body:
+        missing = [name for name in names if not written(self.variables.get(name))]
+        if not missing or not cell.body:
             return cell
         last = cell.body[-1]
         if isinstance(last, ast.Expr):  # within a try, its value would not be shown
             show = ast.parse("__import__('sys').displayhook()", mode="eval").body
             assert isinstance(show, ast.Call)
             show.args, last.value = [last.value], show
-        tell = f"__import__('course.handout').handout.told({' and '.join(open_ones)!r})"
-        tried = ast.parse(f"try:\n    pass\nexcept Exception:\n    {tell}")
-        assert isinstance(tried.body[0], ast.Try)
-        tried.body[0].body = cell.body
-        return ast.fix_missing_locations(tried)
+        tell = f"__import__('course.handout').handout.told({' and '.join(missing)!r})"
+        attempt = ast.parse(f"try:\n    pass\nexcept Exception:\n    {tell}")
+        assert isinstance(attempt.body[0], ast.Try)
+        attempt.body[0].body = cell.body
+        return ast.fix_missing_locations(attempt)
 
 
 def wait() -> None:

@@ -12,11 +12,9 @@ RESULTS = BOOK / "results"
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The results of a study.
-
-    Of a study that trains, each of ``rows`` has ``parameters``; ``operations``, the multiply-adds
-    of a forward pass of one image; ``search``, accuracies on the validation part by run; ``runs``,
-    the chosen run for each seed; ``diverged``, how many of these have no scores. Where any has:
+    """Of a study that trains, each of ``rows`` has ``parameters``; ``operations``, multiply-adds of
+    a forward pass of one image; ``search``, accuracies on the validation part by run; ``runs``, the
+    chosen run for each seed; ``diverged``, how many of these have no scores. Where any has:
     ``accuracy`` on the test part (``mean``, ``values``, and the 95 % interval from ``low`` to
     ``high``, ``over`` the ``"seeds"`` or the ``"test pictures"``), and ``log_likelihood``,
     ``calibration_error``, ``train_accuracy`` and ``scores``.
@@ -31,7 +29,6 @@ class StudyResults:
 
     @property
     def command(self) -> str:
-        """The command that repeats the study."""
         return f"python -m studies {self.name}"
 
     @property
@@ -50,6 +47,6 @@ def study(name: str, folder: Path = RESULTS) -> StudyResults:
             f"no results of a study {name!r}: there are {', '.join(known) or 'none'}. "
             "python -m studies NAME computes those of a study"
         )
-    found = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    about = {key: found[key] for key in ("rows", "seeds", "commit", "machine", "date")}
-    return StudyResults(name, **about)
+    stored = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    fields = ("rows", "seeds", "commit", "machine", "date")
+    return StudyResults(name, *(stored[field] for field in fields))

@@ -26,8 +26,7 @@ import pytest
 from book.tools import notebooks
 from book.tools.address import ROOT, git
 from book.tools.first_cell import notebooks as all_notebooks
-from course.claims.ledger import MIME
-from course.claims.machines import MACHINES, machines
+from course.claims.ledger import MACHINES, MIME, machines
 
 ELSEWHERE = ("site", "browser", "__pycache__")  # what they test is not computed
 SCRATCH = ROOT / "_build" / "machines"

@@ -69,11 +69,9 @@ class Attempt:
     ) -> Tensor:
         """Call the function and return its result if it is well formed.
 
-        Args:
-            shape: Axis names and sizes of the tensor to be returned, for a result that is worked on
-                before it is compared with outcomes: they have the shape that it should have.
-            dtype: Of that tensor. Without it it must have the dtype of the first input.
-            within: Entered for the call alone.
+        A result that is worked on before it is compared with outcomes, whose shape is that which it
+        should have, needs ``shape``: sizes by names of axes. Without ``dtype`` it must be that of
+        the first input. ``within`` is entered for the call alone.
         """
         result = self._call(inputs, within)
         if not (shape or self.axes):
@@ -94,10 +92,7 @@ class Attempt:
         return result
 
     def _call(self, inputs: tuple, within: AbstractContextManager | None) -> object:
-        """The function's result, of whatever type.
-
-        A bare NotImplementedError, as the stubs raise, becomes NotAttempted.
-        """
+        """The result, of whatever type; a bare NotImplementedError, as of stubs: NotAttempted."""
         before = [x.clone() if isinstance(x, Tensor) else x for x in inputs]
         with torch.random.fork_rng(devices=[]), within or nullcontext():
             try:
@@ -123,10 +118,9 @@ class Attempt:
     def expect_close(self, actual: Tensor, outcomes: Outcomes) -> None:
         """End the check with a message unless the result is the first of the outcomes.
 
-        Args:
-            outcomes: Results, each with a message. First the right one: its message is said where
-                no other fits, with the entry furthest off. Then what each mistake would lead to. A
-                number stands for a tensor with this in every entry. Numbers all differ, as keys.
+        Outcomes are results, each with a message. First the right one: its message is said where no
+        other fits, with the entry furthest off. Then what each mistake would lead to. A number
+        stands for a tensor with this in every entry. Numbers all differ, as keys.
         """
         (right, otherwise), *mistakes = outcomes.items()
         expected = alike(right, actual)

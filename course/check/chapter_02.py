@@ -46,36 +46,28 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
             "scores themselves.",
         }
         attempt.expect_close(attempt(q, k, v), outcomes)
-
     attempt.expect_close(
         attempt(q[0, 0], k[0, 0], v[0, 0]),
         {
             attend(q[0, 0], k[0, 0], v[0, 0], math.sqrt(d)): "Without batch and heads, for q of "
-            "shape [queries, d], the result is wrong. Count axes from the end.",
+            "shape [queries, d], the result is wrong. Count axes from the end."
         },
     )
-
     mask = (torch.arange(queries)[:, None] + torch.arange(keys)) % 3 != 0  # [queries, keys]
     mask[2] = False
-    masked = attempt(
-        q,
-        k,
-        v,
-        mask,
-        shape=shape,
-        if_not_finite="Without a mask the result is right. With one it contains NaN: the third "
-        "query may attend to nothing, and its softmax is 0 / 0.",
+    message = (
+        "Without a mask the result is right. With one it contains NaN: the third query may attend "
+        "to nothing, and its softmax is 0 / 0."
     )
+    masked = attempt(q, k, v, mask, shape=shape, if_not_finite=message)
     unmasked = attend(q, k, v, math.sqrt(d))
     if close(masked, unmasked):  # left for later
         return
     scores = q @ k.mT / math.sqrt(d)
     expected = softmax_by_rows(scores, mask) @ v
     there = "Without a mask the result is right. With one it is wrong."
-    attempt.expect(
-        not close(masked, softmax_by_rows(scores, ~mask) @ v),
-        "Without a mask the result is right. With one, it is inverted: True means allowed.",
-    )
+    message = "Without a mask the result is right. With one, it is inverted: True means allowed."
+    attempt.expect(not close(masked, softmax_by_rows(scores, ~mask) @ v), message)
     outcomes = {
         expected[..., mask.any(-1), :]: f"{there} The weights of the allowed keys should sum to "
         "one, and those of others be 0.",
@@ -83,9 +75,8 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
         "set to 0 after the softmax, the others no longer sum to one.",
     }
     attempt.expect_close(masked[..., mask.any(-1), :], outcomes)
-    attempt.expect(
-        close(masked, expected), f"{there} A query that may attend to nothing should get zeros."
-    )
+    message = f"{there} A query that may attend to nothing should get zeros."
+    attempt.expect(close(masked, expected), message)
 
 
 @exercise()
@@ -96,18 +87,13 @@ def masked_softmax(attempt: Attempt) -> None:
     scores = normal_draws(seed=1)(batch, heads, queries, keys)
     # Every query and every key has both: something allowed and something forbidden.
     mask = (torch.arange(queries)[:, None] + torch.arange(keys)) % 3 != 0  # [queries, keys]
-    weights = attempt(
-        scores,
-        mask,
-        shape=shape,
-        if_not_finite="The result contains NaN, though every query may attend to something. Note "
-        "that 0 * infinity is NaN: fill scores in rather than multiply by the mask.",
+    message = (
+        "The result contains NaN, though every query may attend to something. Note that 0 * "
+        "infinity is NaN: fill scores in rather than multiply by the mask."
     )
-
-    attempt.expect(
-        bool(weights[..., mask].any()) or not weights[..., ~mask].any(),
-        "Only the forbidden keys have weight: the mask is inverted. True means allowed.",
-    )
+    weights = attempt(scores, mask, shape=shape, if_not_finite=message)
+    message = "Only the forbidden keys have weight: the mask is inverted. True means allowed."
+    attempt.expect(bool(weights[..., mask].any()) or not weights[..., ~mask].any(), message)
     attempt.expect(
         not close(weights.sum(-2), torch.ones(batch, heads, keys)),
         "The weights sum to one over the queries. Take the softmax over the keys, the last axis.",
@@ -124,53 +110,38 @@ def masked_softmax(attempt: Attempt) -> None:
     )
     outcomes: Outcomes = {
         1.0: "The weights of each query should sum to one over the allowed keys. If the forbidden "
-        "ones are zeroed after the softmax, their share is missing.",
+        "ones are zeroed after the softmax, their share is missing."
     }
     attempt.expect_close(weights.sum(-1), outcomes)
-    outcomes = {
-        softmax_by_rows(scores, mask): "The weights of allowed keys sum to one, but should be "
-        "proportional to exp(score).",
-    }
-    attempt.expect_close(weights, outcomes)
-
+    message = "The weights of allowed keys sum to one, but should be proportional to exp(score)."
+    attempt.expect_close(weights, {softmax_by_rows(scores, mask): message})
     padding = torch.arange(keys) < torch.tensor([4, 6])[:, None, None, None]
     weights = attempt(scores, padding, shape=shape)
-    outcomes = {
-        softmax_by_rows(scores, padding): "A mask of shape [batch, 1, 1, keys] should broadcast "
-        "over heads and queries.",
-    }
-    attempt.expect_close(weights, outcomes)
+    message = "A mask of shape [batch, 1, 1, keys] should broadcast over heads and queries."
+    attempt.expect_close(weights, {softmax_by_rows(scores, padding): message})
 
     # Far apart, so that one key takes all; then rounding such scores does no harm.
     for forbidden in (-1e5, 1e5):
         large = torch.where(mask, 1e4 * scores, forbidden)
-        weights = attempt(
-            large,
-            mask,
-            shape=shape,
-            if_not_finite="For scores as large as 10000 the result overflows or is 0 / 0. Subtract "
-            "the maximum of the allowed keys before exp, or use torch.softmax.",
+        message = (
+            "For scores as large as 10000 the result overflows or is 0 / 0. Subtract the maximum "
+            "of the allowed keys before exp, or use torch.softmax."
         )
+        weights = attempt(large, mask, shape=shape, if_not_finite=message)
         outcomes = {
             softmax_by_rows(large, mask): "With large scores the weights are wrong. The maximum to "
-            "subtract is that of the allowed keys, and a penalty must outweigh any score.",
+            "subtract is that of the allowed keys, and a penalty must outweigh any score."
         }
         attempt.expect_close(weights, outcomes)
-
     some_empty = mask.clone()
     some_empty[2] = False
     empty = "The third query may attend to nothing: its weights should all be 0."
-    weights = attempt(
-        scores, some_empty, shape=shape, if_not_finite=f"{empty} Here they are NaN, which is 0 / 0."
-    )
-    attempt.expect(
-        not weights[..., 2, :].any(), f"{empty} Here they sum to {weights[0, 0, 2].sum():.4g}."
-    )
-    outcomes = {
-        softmax_by_rows(scores, some_empty): "One query with nothing allowed should not change the "
-        "weights of the others.",
-    }
-    attempt.expect_close(weights, outcomes)
+    message = f"{empty} Here they are NaN, which is 0 / 0."
+    weights = attempt(scores, some_empty, shape=shape, if_not_finite=message)
+    message = f"{empty} Here they sum to {weights[0, 0, 2].sum():.4g}."
+    attempt.expect(not weights[..., 2, :].any(), message)
+    message = "One query with nothing allowed should not change the weights of the others."
+    attempt.expect_close(weights, {softmax_by_rows(scores, some_empty): message})
 
 
 def softmax_by_rows(scores: Tensor, mask: Tensor) -> Tensor:
@@ -195,7 +166,6 @@ def antisymmetric_share(attempt: Attempt) -> None:
         "part.",
     }
     attempt.expect_close(attempt(w_q, w_q.clone()), outcomes)
-
     e_1, e_2 = torch.eye(dim)[:2]
     pure_q, pure_k = torch.stack([e_1, e_2], dim=1), torch.stack([e_2, -e_1], dim=1)
     outcomes = {
@@ -203,16 +173,11 @@ def antisymmetric_share(attempt: Attempt) -> None:
         4.0: "A purely antisymmetric B should have share 1, and 4 is returned. The antisymmetric "
         "part is half of B - B^T.",
     }
-    attempt.expect_close(
-        attempt(
-            pure_q,
-            pure_k,
-            if_not_finite="For a purely antisymmetric B the result is not finite. Divide by the "
-            "squared norm of B, not by that of its symmetric part, which is 0 here.",
-        ),
-        outcomes,
+    message = (
+        "For a purely antisymmetric B the result is not finite. Divide by the squared norm of B, "
+        "not by that of its symmetric part, which is 0 here."
     )
-
+    attempt.expect_close(attempt(pure_q, pure_k, if_not_finite=message), outcomes)
     b = torch.einsum("if,jf->ij", w_q, w_k)  # [dim, dim]
     small = w_q.T @ w_k  # [d_head, d_head]
     outcomes = {
@@ -275,7 +240,7 @@ def multi_head(attempt: Attempt) -> None:
         )
     outcomes = {
         attended: "With one head, and the identity as w_out, the result should be softmax(q k^T / "
-        "sqrt(d)) v.",
+        "sqrt(d)) v."
     } | of_one_head(q, k, v, "d")
     attempt.expect_close(result, outcomes)
 
@@ -393,7 +358,7 @@ def grouped_query_attention(attempt: Attempt) -> None:
     outcomes = {
         in_turn(x @ one, [0] * heads, root): "With one group for all heads the result is wrong. "
         "The number of groups follows from the width of w_kv: each takes d_head columns for k and "
-        "as many for v.",
+        "as many for v."
     }
     attempt.expect_close(attempt(x, w_q, one, w_out, heads), outcomes)
 
@@ -412,7 +377,6 @@ def chunked_attention(attempt: Attempt) -> None:
         attend(q, falling, v, 1): "The scores are not scaled. Divide by sqrt(d).",
     }
     attempt.expect_close(attempt(q, falling, v, keys), outcomes)
-
     pieces = zip(falling.split(chunk, dim=-2), v.split(chunk, dim=-2), strict=True)
     separate = torch.stack([attend(q, *piece, math.sqrt(d)) for piece in pieces])
     outcomes = {
@@ -424,13 +388,11 @@ def chunked_attention(attempt: Attempt) -> None:
         "at the end, by the sum of the exponentials of all chunks.",
     }
     attempt.expect_close(attempt(q, falling, v, chunk), outcomes)
-
     outcomes = {
         expected: "When a later chunk brings a larger maximum the result is wrong. The running sum "
-        "and the running output must both be multiplied by exp(old maximum - new maximum).",
+        "and the running output must both be multiplied by exp(old maximum - new maximum)."
     }
     attempt.expect_close(attempt(q, falling.flip(-2), v.flip(-2), chunk), outcomes)
-
     q, k, v = normal(queries, d), normal(11, d), normal(11, d_v)  # no leading axes, 4 + 4 + 3 keys
     for size in (4, 50):
         outcomes = {
@@ -445,18 +407,13 @@ def chunked_attention(attempt: Attempt) -> None:
     k = 100 * torch.tensor([5.0, 3, 8, 1, 11, 7, 2, 10, 4, 9, 6])[:, None].expand(11, d)
     for sign in (1, -1):
         around = f"around {sign * 10000}"
-        attempt.expect_close(
-            attempt(
-                q,
-                sign * k,
-                v,
-                4,
-                if_not_finite=f"With scores {around} the result overflows or is 0 / 0. Subtract "
-                "the running maximum before exp, and start it at minus infinity.",
-            ),
-            {attend(q, sign * k, v, math.sqrt(d)): f"With scores {around} the result is wrong."},
+        message = (
+            f"With scores {around} the result overflows or is 0 / 0. Subtract the running maximum "
+            "before exp, and start it at minus infinity."
         )
-
+        result = attempt(q, sign * k, v, 4, if_not_finite=message)
+        message = f"With scores {around} the result is wrong."
+        attempt.expect_close(result, {attend(q, sign * k, v, math.sqrt(d)): message})
     keep_to_chunks(attempt)
 
 

@@ -26,7 +26,6 @@ def add_positions(attempt: Attempt) -> None:
             "tokens. Leave the class token out of the sum, or give it a row of zeros."
         ) from reason
     added = result - tokens
-
     attempt.expect(
         not close(added[:, :-1], table.expand(batch, patches, dim)),
         "The first row of the table goes to the class token and the last token gets nothing. The "
@@ -71,7 +70,6 @@ def move_by(attempt: Attempt) -> None:
         "exchanged.",
     }
     attempt.expect_close(attempt(p, 0), outcomes)
-
     moved = attempt(p, 2, shape=shape)
     lengths = moved.unflatten(1, (-1, 2)).norm(dim=-1)
     attempt.expect(
@@ -91,14 +89,10 @@ def move_by(attempt: Attempt) -> None:
     }
     attempt.expect_close(moved, outcomes)
     for steps in (-3, 1.5, 40):
-        attempt.expect_close(
-            attempt(p, steps),
-            {sincos(places + steps, dim): f"With steps = {steps} the rows are wrong."},
-        )
-    attempt.expect_close(
-        attempt(sincos(places, 10), 2),
-        {sincos(places + 2, 10): "With dim = 10 the rows are wrong. Take the width from p."},
-    )
+        message = f"With steps = {steps} the rows are wrong."
+        attempt.expect_close(attempt(p, steps), {sincos(places + steps, dim): message})
+    message = "With dim = 10 the rows are wrong. Take the width from p."
+    attempt.expect_close(attempt(sincos(places, 10), 2), {sincos(places + 2, 10): message})
 
 
 def _turn_all(p: Tensor, angles: list[float]) -> Tensor:
@@ -139,9 +133,8 @@ def resample_linear(attempt: Attempt) -> None:
         return F.interpolate(channels_first[None], new, **how)[0].flatten(1).T
 
     result = call(table, new)
-    attempt.expect_close(
-        result[0], {table[0]: "The class token's row is not kept as the first row of the result."}
-    )
+    message = "The class token's row is not kept as the first row of the result."
+    attempt.expect_close(result[0], {table[0]: message})
     images = places.T.unflatten(1, old)  # [dim, R, C]
     outcomes = {
         bilinear(places, old, new): "The positions in between are wrong.",
@@ -159,11 +152,8 @@ def resample_linear(attempt: Attempt) -> None:
     }
     attempt.expect_close(result[1:], outcomes)
     for grid in ((2, 3), (3, 4), (7, 2)):
-        outcomes = {
-            bilinear(places, old, grid): f"From 3 x 4 to {grid[0]} x {grid[1]} the result is "
-            "wrong.",
-        }
-        attempt.expect_close(call(table, grid)[1:], outcomes)
+        message = f"From 3 x 4 to {grid[0]} x {grid[1]} the result is wrong."
+        attempt.expect_close(call(table, grid)[1:], {bilinear(places, old, grid): message})
 
 
 ALONE = "the result is wrong, though one row or one column alone is right."
@@ -190,7 +180,6 @@ def relative_bias(attempt: Attempt) -> None:
             "negative ones count from the end. Add R - 1 or C - 1 first.",
         }
         attempt.expect_close(attempt(table, grid), outcomes)
-
     grid = (3, 4)
     table = normal(5, 7)
     outcomes = {
@@ -235,12 +224,12 @@ def rotary_2d(attempt: Attempt) -> None:
     x, result = turned((3, 5))
     outcomes = {
         x[:, :, 0]: "The token in row 0, column 0 should come back unchanged: its angles are 0. "
-        "Count from 0, and put the two numbers of a pair back where they were.",
+        "Count from 0, and put the two numbers of a pair back where they were."
     }
     attempt.expect_close(result[:, :, 0], outcomes)
     outcomes = {
         x.norm(dim=-1): "The length of the tokens has changed, and no rotation does that. Check "
-        "the signs in (a cos - b sin, a sin + b cos).",
+        "the signs in (a cos - b sin, a sin + b cos)."
     }
     attempt.expect_close(result.norm(dim=-1), outcomes)
 
@@ -253,7 +242,7 @@ def rotary_2d(attempt: Attempt) -> None:
         half = "first" if axis == "row" else "second"
         outcomes = {
             x[..., rests]: f"On a grid of one {axis} the {half} half of d_head should not be "
-            "turned. The first half is turned by the row, the second by the column.",
+            "turned. The first half is turned by the row, the second by the column."
         }
         attempt.expect_close(result[..., rests], outcomes)
         part = x[..., moves]
@@ -269,7 +258,6 @@ def rotary_2d(attempt: Attempt) -> None:
             "has its own width, h = d_head / 2.",
         }
         attempt.expect_close(result[..., moves], outcomes)
-
     grid = (3, 5)
     x, result = turned(grid)
 

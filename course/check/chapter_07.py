@@ -58,7 +58,6 @@ def training_step(attempt: Attempt) -> None:
         "PyTorch adds to it. Call optimizer.zero_grad() in every step, before loss.backward().",
     }
     attempt.expect_close(weights(model), outcomes)
-
     model, optimizer = begin()
     attempt(model, large, labels, optimizer)
     g = loss_and_gradient(start, large, labels)[1]
@@ -74,7 +73,6 @@ def training_step(attempt: Attempt) -> None:
         "that of all parameters together.",
     }
     attempt.expect_close(weights(model), outcomes)
-
     model, optimizer = begin()
     loss, g = loss_and_gradient(start, small, labels, smoothing=0.3)
     outcomes = {
@@ -82,9 +80,8 @@ def training_step(attempt: Attempt) -> None:
         loss_and_gradient(start, small, labels)[0]: "The labels are not smoothed.",
     }
     attempt.expect_close(attempt(model, small, labels, optimizer, 0.3), outcomes)
-    attempt.expect_close(
-        weights(model), {start - rate * g: "With smoothing the loss is right, the step is not."}
-    )
+    message = "With smoothing the loss is right, the step is not."
+    attempt.expect_close(weights(model), {start - rate * g: message})
 
 
 def loss_and_gradient(
@@ -142,10 +139,8 @@ def mixed_loss(attempt: Attempt) -> None:
         "Take smoothing from it first.",
     }
     attempt.expect_close(attempt(logits, labels, order, 1.0, 0.2), outcomes)
-    attempt.expect_close(
-        attempt(logits, labels, order, 0.3, 0.4),
-        {loss(0.3, 0.4): "Mixing and smoothing are right by themselves, but not together."},
-    )
+    message = "Mixing and smoothing are right by themselves, but not together."
+    attempt.expect_close(attempt(logits, labels, order, 0.3, 0.4), {loss(0.3, 0.4): message})
 
 
 def loss_by_entries(
@@ -201,10 +196,6 @@ def sharp_gradient(attempt: Attempt) -> None:
         slope_at(weights - away): "This is the gradient on the way down. The highest point nearby "
         "lies up the gradient.",
         slope_at(weights + rho * g): "The step is not rho long: divide the gradient by its norm.",
-        slope_at(weights + rho * g / g.square().sum()): "The gradient is divided by its squared "
-        "norm. Divide by the norm.",
-        slope_at(weights + rho * g.sign()): "Each entry is divided by its own size. Divide by the "
-        "norm of the whole vector.",
         weights + away: "This is the point, not the gradient there.",
         slope_at(weights + away) + g: "The two gradients are added. Return only the second.",
         through(curvature, weights, slope, rho): "This differentiates through the step as well. "
@@ -216,17 +207,10 @@ def sharp_gradient(attempt: Attempt) -> None:
         f"gradient was called {len(seen)} times; each call costs a backward pass, and two are "
         "enough.",
     )
-    attempt.expect_close(
-        attempt(weights, gradient, 0.0),
-        {g: "With rho 0 the result should be the gradient at the weights."},
-    )
-    flat = attempt(
-        weights,
-        lambda at: 0 * at,
-        rho,
-        shape=dict(weights=n),
-        if_not_finite="Where the gradient is zero the result is 0 / 0. Return that gradient.",
-    )
+    message = "With rho 0 the result should be the gradient at the weights."
+    attempt.expect_close(attempt(weights, gradient, 0.0), {g: message})
+    message = "Where the gradient is zero the result is 0 / 0. Return that gradient."
+    flat = attempt(weights, lambda at: 0 * at, rho, shape=dict(weights=n), if_not_finite=message)
     attempt.expect_close(flat, {0.0: "Where the gradient is zero, return it as it is."})
 
 
@@ -259,9 +243,8 @@ def paired_interval(attempt: Attempt) -> None:
             -d.mean(): "The sign is wrong: how much is a above b?",
         }
         attempt.expect_close(found[1], outcomes)
-        attempt.expect(
-            found[0] < found[2], "The first number is the lower end, the last the upper."
-        )
+        message = "The first number is the lower end, the last the upper."
+        attempt.expect(found[0] < found[2], message)
         outcomes = {
             ends(t * error): "The mean is right, the ends are not.",
             ends(t * ((a.var() + b.var()) / seeds).sqrt()): "This treats the two models as if they "
@@ -298,10 +281,8 @@ def best_temperature(attempt: Attempt) -> None:
         def nearly(wrong: float, found: Tensor = found) -> bool:
             return abs(found.item() / wrong - 1) < 2e-3
 
-        attempt.expect(
-            nearly(best) or not nearly(1 / best),
-            "This is 1 / T: logits are divided by a temperature, not multiplied.",
-        )
+        message = "This is 1 / T: logits are divided by a temperature, not multiplied."
+        attempt.expect(nearly(best) or not nearly(1 / best), message)
         attempt.expect(
             nearly(best) or not nearly(1.0),
             "The result is 1, as if nothing needed correcting. Was the temperature searched for?",

@@ -14,7 +14,6 @@ from course.check.exercise import exercise
 def on_one_scale(attempt: Attempt) -> None:
     """filters [n, channels, height, width] -> from 0 to 1, one scale, 0 in the middle."""
     n, channels, height, width = 4, 3, 5, 2
-    shape = dict(filters=n, channels=channels, height=height, width=width)
     filters = normal_draws(seed=0)(n, channels, height, width) + 0.3
     filters *= torch.tensor([0.1, 1.0, 3.0, 0.5])[:, None, None, None]
     for sign in (1, -1):  # the largest size is once of a positive, once of a negative weight
@@ -33,14 +32,9 @@ def on_one_scale(attempt: Attempt) -> None:
             x / size.max(): "A weight of 0 becomes 0. The range is 0 to 1 with 0.5 in the middle.",
         }
         attempt.expect_close(attempt(x), outcomes)
-    attempt.expect_close(
-        attempt(
-            torch.zeros(n, channels, height, width),
-            shape=shape,
-            if_not_finite="If all weights are 0 the result is not finite: 0 / 0.",
-        ),
-        {0.5: "If all weights are 0, everything should be 0.5."},
-    )
+    message = "If all weights are 0 the result is not finite: 0 / 0."
+    result = attempt(0 * filters, if_not_finite=message)
+    attempt.expect_close(result, {0.5: "If all weights are 0, everything should be 0.5."})
 
 
 @exercise("filters")
@@ -66,7 +60,7 @@ def share_in_span(attempt: Attempt) -> None:
     skew = torch.einsum("kd,dchw->kchw", mix, directions[:k])
     outcomes = {
         right: "For images of other lengths and angles, with the same span, the share should be "
-        "the same. Projections on images that are not orthogonal cannot be added.",
+        "the same. Projections on images that are not orthogonal cannot be added."
     }
     attempt.expect_close(attempt(filters, skew), outcomes)
     # So long that rounding leaves about 0.1 of the singular value that should be zero.
@@ -86,15 +80,13 @@ def matched_similarity(attempt: Attempt) -> None:
     a = normal(n, c, h, w) + 1  # with a mean that is not zero
     order, signs = torch.tensor([2, 0, 1, 4, 3]), torch.tensor([1.0, -1, 1, -1, -1])
     b = 3 * signs[:, None, None, None] * a[order]
-    attempt.expect_close(
-        attempt(a, a[order]), {1.0: "The same filters in another order should have similarity 1."}
-    )
+    message = "The same filters in another order should have similarity 1."
+    attempt.expect_close(attempt(a, a[order]), {1.0: message})
     outcomes: Outcomes = {
         1.0: "The same filters in another order, some with the opposite sign and all three times "
-        "as long, should have similarity 1. Take the absolute cosine.",
+        "as long, should have similarity 1. Take the absolute cosine."
     }
     attempt.expect_close(attempt(a, b), outcomes)
-
     base = F.normalize(normal(n, c * h * w), dim=1)
     for seed in range(3, 6):
         other = base[[0, 0, 1, 1, 2]] + 0.3 * normal_draws(seed)(n, c * h * w)
@@ -167,14 +159,11 @@ def cosine_by_offset(attempt: Attempt) -> None:
             (sums / pairs).roll((1 - rows, 1 - columns), (0, 1)): "The offset 0 is in the corner. "
             "It belongs in the middle, at [rows - 1, columns - 1].",
         }
-        attempt.expect_close(
-            attempt(
-                table,
-                if_not_finite="The result contains NaN or infinity, though every offset has at "
-                "least one pair of positions.",
-            ),
-            outcomes,
+        message = (
+            "The result contains NaN or infinity, though every offset has at least one pair of "
+            "positions."
         )
+        attempt.expect_close(attempt(table, if_not_finite=message), outcomes)
 
 
 def by_offset(table: Tensor) -> tuple[Tensor, Tensor]:

@@ -16,11 +16,8 @@ def effective_keys(attempt: Attempt) -> None:
     heads, queries, keys = 3, 4, 6
 
     def count(weights: Tensor) -> Tensor:
-        return attempt(
-            weights,
-            shape=dict(heads=len(weights)),
-            if_not_finite="A weight of exactly 0 gives NaN or infinity: 0 log 0 counts as 0.",
-        )
+        message = "A weight of exactly 0 gives NaN or infinity: 0 log 0 counts as 0."
+        return attempt(weights, shape=dict(heads=len(weights)), if_not_finite=message)
 
     even = torch.full((heads, queries, keys), 1 / keys)
     outcomes: Outcomes = {
@@ -49,14 +46,11 @@ def effective_keys(attempt: Attempt) -> None:
     attempt.expect_close(count(weights), outcomes)
 
 
-@exercise()
+@exercise("heads, axes")
 def mean_offset(attempt: Attempt) -> None:
     """weights [heads, patches, patches], rows, columns -> [heads, 2]: down, right, in patches."""
     heads, rows, columns = 3, 2, 5
     patches = rows * columns
-
-    def offset(weights: Tensor) -> Tensor:
-        return attempt(weights, rows, columns, shape=dict(heads=len(weights), axes=2))
 
     def expected(weights: Tensor) -> Tensor:
         total = torch.zeros(len(weights), 2)
@@ -67,9 +61,8 @@ def mean_offset(attempt: Attempt) -> None:
         return total / patches
 
     still = torch.eye(patches).expand(heads, -1, -1).contiguous()
-    attempt.expect_close(
-        offset(still), {0.0: "A head in which every patch looks at itself has no offset."}
-    )
+    message = "A head in which every patch looks at itself has no offset."
+    attempt.expect_close(attempt(still, rows, columns), {torch.zeros(heads, 2): message})
     first = torch.zeros(heads, patches, patches)
     first[:, :, 0] = 1
     outcomes = {
@@ -82,13 +75,13 @@ def mean_offset(attempt: Attempt) -> None:
         torch.tensor([-5.0, -20.0]).expand(heads, 2): "This is the sum over queries. Take the "
         "mean.",
     }
-    attempt.expect_close(offset(first), outcomes)
+    attempt.expect_close(attempt(first, rows, columns), outcomes)
     weights = normal_draws(seed=31)(heads, patches, patches).mul(2).softmax(-1)
     outcomes = {
         expected(weights): "For weights that differ everywhere the offset is wrong. Sum over keys "
-        "by the weights, then take the mean over queries.",
+        "by the weights, then take the mean over queries."
     }
-    attempt.expect_close(offset(weights), outcomes)
+    attempt.expect_close(attempt(weights, rows, columns), outcomes)
 
 
 @exercise("tokens, others")
@@ -103,11 +96,10 @@ def relevance(attempt: Attempt) -> None:
     eye = torch.eye(tokens)
     weights = draws(2, heads, tokens, tokens).softmax(-1)
     gradients = draws(2, heads, tokens, tokens)
-    outcomes = {
-        eye: "Where the score does not depend on attention, every token keeps only itself: the "
-        "identity.",
-    }
-    attempt.expect_close(attempt(weights, torch.zeros_like(gradients)), outcomes)
+    message = (
+        "Where the score does not depend on attention, every token keeps only itself: the identity."
+    )
+    attempt.expect_close(attempt(weights, torch.zeros_like(gradients)), {eye: message})
     one = weights[:1], gradients[:1]
     outcomes = {
         eye + kept(one[0][0], one[1][0]): "For one block it should be the identity plus the mean "
@@ -185,6 +177,6 @@ def integrated_gradients(attempt: Attempt) -> None:
         total += torch.autograd.grad(sine(x).sum(), x)[0] / 5
     outcomes = {
         total * way: "For a score that bends, the mean over 5 steps is wrong. Each image of the "
-        "batch has its own path.",
+        "batch has its own path."
     }
     attempt.expect_close(call(sine, 5), outcomes)

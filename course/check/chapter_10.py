@@ -51,9 +51,8 @@ def feature_cka(attempt: Attempt) -> None:
         attempt.expect_close(attempt(*pair), outcomes)
     many = normal(60, 5), normal(60, 3)
     meter = MemoryMeter(*many)
-    attempt.expect_close(
-        attempt(*many, within=meter), {aligned(*many): "For 60 images the value is wrong."}
-    )
+    message = "For 60 images the value is wrong."
+    attempt.expect_close(attempt(*many, within=meter), {aligned(*many): message})
     attempt.expect(
         meter.largest < 60 * 60,
         "A matrix of all pairs of images is made. Multiply features with features: the products "
@@ -106,13 +105,12 @@ def place_error(attempt: Attempt) -> None:
     table = normal_draws(seed=2)(rows, columns, rows, columns)
     outcomes = {
         away(table.flatten(2).flatten(0, 1).argmax(1), columns): "With another nearest patch for "
-        "each token the mean distance is wrong.",
+        "each token the mean distance is wrong."
     } | turned(table)
     attempt.expect_close(attempt(table), outcomes)
     own = torch.eye(rows * columns).view(rows, columns, rows, columns)
-    attempt.expect_close(
-        attempt(own), {0.0: "Where each token is most like its own patch it is 0."}
-    )
+    message = "Where each token is most like its own patch it is 0."
+    attempt.expect_close(attempt(own), {0.0: message})
 
 
 def away(found: Tensor, columns: int) -> Tensor:
@@ -142,11 +140,8 @@ def streamed_cka(attempt: Attempt) -> None:
         aligned(x, y).sqrt(): "This is the root of CKA.",
     }
     attempt.expect_close(attempt(x, y, 30), outcomes)
-    outcomes = {
-        aligned(x, y): "A number added to all features of a side changes nothing: subtract the "
-        "means.",
-    }
-    attempt.expect_close(attempt(x + 2, y - 1, 30), outcomes)
+    message = "A number added to all features of a side changes nothing: subtract the means."
+    attempt.expect_close(attempt(x + 2, y - 1, 30), {aligned(x, y): message})
     parts = list(zip(x.split(7), y.split(7), strict=True))
     within = [(a - a.mean(0), b - b.mean(0)) for a, b in parts]
     alone = torch.stack([aligned(a, b) for a, b in parts])
@@ -167,9 +162,8 @@ def streamed_cka(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, y, 7), outcomes)
     a, b = normal(450, 3), normal(450, 2)
     meter = MemoryMeter(a, b)
-    attempt.expect_close(
-        attempt(a, b, 50, within=meter), {aligned(a, b): "For nine batches the value is wrong."}
-    )
+    message = "For nine batches the value is wrong."
+    attempt.expect_close(attempt(a, b, 50, within=meter), {aligned(a, b): message})
     attempt.expect(
         meter.largest < 450 * 2,
         f"A tensor of {meter.largest} numbers is made for 450 images in batches of 50. Keep "
@@ -220,7 +214,7 @@ def left_out(attempt: Attempt) -> None:
 
     outcomes = {
         others(x, y, 0.0): "Without a penalty, x and y centred, the predictions for rows left out "
-        "are wrong.",
+        "are wrong."
     } | mistakes(x, y, 0.0)
     attempt.expect_close(attempt(x, y, 0.0), outcomes)
     outcomes = {

@@ -65,7 +65,7 @@ def components_needed(attempt: Attempt) -> None:
         needed = attempt(patches, share)
         outcomes = {
             right: f"Components with variances 16, 8, 4, 2, 1 and 1: {right} hold a share of "
-            f"{share:g}.",
+            f"{share:g}."
         } | mistakes
         attempt.expect_close(needed, outcomes)
 
@@ -97,15 +97,13 @@ def forgotten_pattern(attempt: Attempt) -> None:
             "deviations from the mean, too. Which pattern does W map to 1 itself?",
         )
         moved = weight @ (pattern / pattern.norm())
-        attempt.expect(
-            moved.norm() > 1e-3,
-            "W maps this pattern to zero: the embedding hides it, not the norm.",
-        )
+        message = "W maps this pattern to zero: the embedding hides it, not the norm."
+        attempt.expect(moved.norm() > 1e-3, message)
         before = F.layer_norm(weight @ patch + offset, (dim,))
         after = F.layer_norm(weight @ (patch + pattern) + offset, (dim,))
         outcomes = {
             before: "LayerNorm's output changes when the pattern is added to a patch. W should map "
-            "the pattern to a vector whose entries are all equal.",
+            "the pattern to a vector whose entries are all equal."
         }
         attempt.expect_close(after, outcomes)
         attempt.expect(
@@ -114,10 +112,8 @@ def forgotten_pattern(attempt: Attempt) -> None:
             "take the one without it.",
         )
         attempt.expect_close(pattern.norm(), {1.0: "Its length should be 1."})
-        attempt.expect_close(
-            pattern,
-            {right: "The token's features should grow by it; they fall: the sign is wrong."},
-        )
+        message = "The token's features should grow by it; they fall: the sign is wrong."
+        attempt.expect_close(pattern, {right: message})
 
 
 @exercise("batch, n")
@@ -159,22 +155,11 @@ def estimate_from_noisy(attempt: Attempt) -> None:
     attempt.expect_close(estimate, outcomes)
     low = normal(n, 2)
     flat = low @ low.T  # patches that lie in a plane
-    attempt.expect_close(
-        attempt(
-            tokens,
-            weight,
-            mean,
-            flat,
-            noise,
-            if_not_finite="With a covariance of rank 2 the result is not finite. Do not invert "
-            "the covariance of the patches; invert that of the tokens.",
-        ),
-        {
-            conditioned(flat, noise): "With a covariance of rank 2, patches in a plane, the "
-            "estimate is wrong. Do not invert the covariance of the patches; invert that of the "
-            "tokens.",
-        },
-    )
+    advice = "Do not invert the covariance of the patches; invert that of the tokens."
+    message = f"With a covariance of rank 2 the result is not finite. {advice}"
+    result = attempt(tokens, weight, mean, flat, noise, if_not_finite=message)
+    message = f"With a covariance of rank 2, patches in a plane, the estimate is wrong. {advice}"
+    attempt.expect_close(result, {conditioned(flat, noise): message})
 
 
 @exercise()
@@ -196,7 +181,6 @@ def convolution_values(attempt: Attempt) -> None:
         }
         attempt.expect_close(values.sort(descending=True).values, outcomes)
         attempt.expect_close(values, {right: "The values should be in descending order."})
-
     out, channels, k, size, stride = 8, 3, 7, 16, 2
     kernel = normal(out, channels, k, k)
     count = (size // stride) ** 2 * min(out, channels * stride**2)

@@ -20,7 +20,6 @@ def with_statistics(attempt: Attempt) -> None:
         "deviation std.",
         z: "std is not used.",
         z * std.square(): "You multiply by std squared: the variance.",
-        z * std.sqrt(): "You multiply by the root of std.",
         z / std: "You divide by std. The norm has divided by it.",
     }
     attempt.expect_close(attempt(z, ones, zeros, 0 * mean, std), outcomes)
@@ -85,10 +84,8 @@ def rms_input(attempt: Attempt) -> None:
     }
     attempt.expect_close(attempt(w * gamma, gamma, eps), outcomes)
     small = 0.1
-    attempt.expect_close(
-        attempt(x / (square + small).sqrt(), ones, small),
-        {x: f"With eps = {small} the result is wrong, though with {eps} it was right."},
-    )
+    message = f"With eps = {small} the result is wrong, though with {eps} it was right."
+    attempt.expect_close(attempt(x / (square + small).sqrt(), ones, small), {x: message})
 
 
 def patches_of(w: Tensor, weight: Tensor, offset: Tensor) -> Tensor:
@@ -109,7 +106,6 @@ def patches_behind_rms(attempt: Attempt) -> None:
     ones = torch.ones(dim)
     gamma = normal(dim).abs() + 0.5
     inverse = torch.linalg.pinv(weight).T  # [dim, n]
-
     same = offset[:1].repeat(tokens, 1)
     x = q @ weight.T + same
     w = rms_normed(x, 0.0)
@@ -243,7 +239,7 @@ def forgotten(attempt: Attempt) -> None:
     z = normed(x)
     outcomes = {
         torch.full((dim, dim), 1 / dim) + torch.outer(z, z) / dim: "A layer norm with eps = 0 "
-        "forgets the direction of ones and that of z.",
+        "forgets the direction of ones and that of z."
     }
     attempt.expect_close(attempt(x, lambda x: normed(x), 1e-4), outcomes)
 

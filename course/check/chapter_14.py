@@ -170,15 +170,12 @@ def build_collision(attempt: Attempt) -> None:
         pair = attempt(positive, negative, function, shape={"inputs": 2, "n": len(positive)})
         first, second = pair
         apart, off = (first - second).norm(), (function(first) - function(second)).norm()
-        attempt.expect(
-            apart > 0,
-            "The two inputs are the same. Newton's method must begin on the other side of the "
-            "fold.",
+        message = (
+            "The two inputs are the same. Newton's method must begin on the other side of the fold."
         )
-        attempt.expect(
-            not torch.equal(pair, torch.stack([positive, negative])),
-            "These are the inputs that were given. They have different outputs.",
-        )
+        attempt.expect(apart > 0, message)
+        message = "These are the inputs that were given. They have different outputs."
+        attempt.expect(not torch.equal(pair, torch.stack([positive, negative])), message)
         attempt.expect(
             apart >= 1e-3,
             f"The two inputs are {apart:.1g} apart, expected 1e-3 at least. Next to a fold outputs "

@@ -46,11 +46,10 @@ def distance_step(attempt: Attempt) -> None:
     reached = curved(x)
     away = reached - target
     slope = (away / away.norm(dim=1, keepdim=True) * (1 - reached.square())) @ matrix
-    outcomes = {
-        x - eps * slope: "For a function that is not linear the step is wrong, though for a linear "
-        "one it is right.",
-    }
-    attempt.expect_close(attempt(x, target, curved, eps), outcomes)
+    message = (
+        "For a function that is not linear the step is wrong, though for a linear one it is right."
+    )
+    attempt.expect_close(attempt(x, target, curved, eps), {x - eps * slope: message})
 
 
 @exercise("batch")

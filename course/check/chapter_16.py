@@ -15,8 +15,8 @@ def steps_for(attempt: Attempt) -> None:
 
     def expect(values: list[float], share: float, otherwise: str, **wrong: float) -> None:
         found = attempt(torch.tensor(values), share).item()
-        for message, number in wrong.items():
-            attempt.expect(found != number, STEPS[message])
+        for mistake, number in wrong.items():
+            attempt.expect(found != number, STEPS[mistake])
         slow = 1 - (min(values) / max(values)) ** 2
         steps = 1
         while slow**steps > share:
@@ -24,16 +24,8 @@ def steps_for(attempt: Attempt) -> None:
         attempt.expect(found == steps, f"{otherwise} You found {found:g}, expected {steps}.")
 
     # 0.75 ** 8 = 0.1001, 0.75 ** 9 = 0.075
-    expect(
-        [2.0, 1.0],
-        0.1,
-        "For the values 2 and 1 a step leaves 3/4 of the slower error; a tenth "
-        "is left after the ninth.",
-        first=1,
-        down=8,
-        unsquared=4,
-        power=3,
-    )
+    nine = "For the values 2 and 1 a step leaves 3/4 of the slower error; a tenth is left after "
+    expect([2.0, 1.0], 0.1, f"{nine}the ninth.", first=1, down=8, unsquared=4, power=3)
     expect([1.0, 3.0, 2.0], 0.05, "The values come in any order.", order=6)
     expect([40.0, 1.0], 0.5, "With a condition number of 40, half the error takes long.")
     expect([20.0, 10.0], 0.1, "The values count relative to the largest: 20 and 10 are as 2 and 1.")
@@ -94,23 +86,21 @@ def largest_value(attempt: Attempt) -> None:
         return found, one
 
     found, _ = tried(values, 30)
-    for number, message in (
+    for number, mistake in (
         (9.0, "This is the square of the largest singular value."),
         (0.5, "This is the smallest singular value."),
         (1.0, "This is 1, the length of a unit vector. How long does push make it?"),
         (3.0**0.5, "This is the root of the largest singular value."),
     ):
-        attempt.expect(abs(found - number) > 1e-3, message)
+        attempt.expect(abs(found - number) > 1e-3, mistake)
     attempt.expect(
         abs(found - 3) < 1e-3,
         f"For singular values of 3, 2, 1 and 0.5 and 30 steps you found {found:.4g}, expected 3.",
     )
     for scale in (1e3, 1e-3):
         found, _ = tried(scale * values, 100)
-        attempt.expect(
-            abs(found / scale - 3) < 1e-3,
-            f"With a largest value of {3 * scale:g} and 100 steps you found {found:.4g}.",
-        )
+        message = f"With a largest value of {3 * scale:g} and 100 steps you found {found:.4g}."
+        attempt.expect(abs(found / scale - 3) < 1e-3, message)
     found, _ = tried(values, 30, scale=100.0)
     attempt.expect(abs(found - 3) < 1e-3, "The result depends on how long start is.")
     found, one = tried(values, 2)
@@ -296,51 +286,25 @@ def unused_numbers(attempt: Attempt) -> None:
                 "Gradients are left in the module's parameters. torch.autograd.grad returns them "
                 "and leaves none."
             )
-        for message, wrong in mistakes.items():
+        for mistake, wrong in mistakes.items():
             if found == wrong != number:
-                raise NotYet(MISTAKES[message])
+                raise NotYet(MISTAKES[mistake])
         attempt.expect(found == number, f"{otherwise} You found {found:g}, expected {number}.")
 
     expect(x, linear(3), 0, "A linear layer uses all of its 15 numbers.", used=15)
-    expect(
-        x,
-        Idle(dropped=False),
-        25,
-        "A layer with 25 numbers is never called, another with 15 is used.",
-        used=15,
-        tensors=2,
-        none=0,
-    )
-    expect(
-        x,
-        Idle(dropped=True),
-        25,
-        "A layer with 25 numbers is called, and multiplied by 0.",
-        tensors=2,
-        only_none=0,
-    )
-    expect(
-        x,
-        Mirrored(),
-        0,
-        "The output is a linear map and its negative; all 15 numbers count.",
-        sums=15,
-    )
+    message = "A layer with 25 numbers is never called, another with 15 is used."
+    expect(x, Idle(dropped=False), 25, message, used=15, tensors=2, none=0)
+    message = "A layer with 25 numbers is called, and multiplied by 0."
+    expect(x, Idle(dropped=True), 25, message, tensors=2, only_none=0)
+    message = "The output is a linear map and its negative; all 15 numbers count."
+    expect(x, Mirrored(), 0, message, sums=15)
     expect(x, Balanced(), 0, "An output may be 0 and still change with all 15 numbers.", zero=15)
-    expect(
-        dark,
-        linear(3),
-        3,
-        "One feature of x is 0 in the whole batch: the 3 weights that read it have no influence.",
-        whole=0,
+    message = (
+        "One feature of x is 0 in the whole batch: the 3 weights that read it have no influence."
     )
-    expect(
-        x * torch.tensor([[1.0], [0.0]]),
-        linear(3),
-        0,
-        "The second image of the batch is 0, the first is not: all 15 numbers count.",
-        last=12,
-    )
+    expect(dark, linear(3), 3, message, whole=0)
+    message = "The second image of the batch is 0, the first is not: all 15 numbers count."
+    expect(x * torch.tensor([[1.0], [0.0]]), linear(3), 0, message, last=12)
 
 
 MISTAKES = {

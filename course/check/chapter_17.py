@@ -48,7 +48,7 @@ def stitched(attempt: Attempt) -> None:
     centred = new - new.mean((0, 1))
     outcomes = {
         centred @ weight: "Where the target is a matrix times the source, without a shift and a "
-        "penalty, new tokens should go through that matrix.",
+        "penalty, new tokens should go through that matrix."
     }
     attempt.expect_close(attempt(source, source @ weight, centred, 0.0), outcomes)
     shift, offset = normal(e), normal(d)
@@ -114,7 +114,7 @@ def steps_needed(attempt: Attempt) -> None:
         attempt.expect_close(attempt(torch.tensor(values), share), outcomes)
     outcomes = {
         2.0: "With the singular values 3, 3 and 3 / sqrt(2) and share = 0.3 it takes 2 steps: each "
-        "halves the slowest error.",
+        "halves the slowest error."
     }
     attempt.expect_close(attempt(torch.tensor([3.0, 3.0, 3.0 / 2**0.5]), 0.3), outcomes)
 
@@ -159,7 +159,6 @@ def partial_correlation(attempt: Attempt) -> None:
     normal = normal_draws(seed=2)
     basis = torch.linalg.qr(torch.cat([torch.ones(n, 1), normal(n, 3)], 1)).Q.T
     z, u, v = basis[1:]  # of mean 0, length 1, orthogonal
-
     x, y = 2 * u, 3 * (0.6 * u + 0.8 * v)
     outcomes: Outcomes = {
         0.6: "Where neither x nor y depends on z, and all have mean 0, this is their correlation.",
@@ -185,8 +184,7 @@ def partial_correlation(attempt: Attempt) -> None:
         plain(x - 5 * z, y - 5 * z): "z is subtracted without a slope.",
     }
     attempt.expect_close(attempt(x, y, 5 * z), outcomes)
-    outcomes = {
-        0.6: "With vectors whose mean is not 0 the result is wrong. Subtract the means of all "
-        "three.",
-    }
-    attempt.expect_close(attempt(x + 1, y - 2, z + 3), outcomes)
+    message = (
+        "With vectors whose mean is not 0 the result is wrong. Subtract the means of all three."
+    )
+    attempt.expect_close(attempt(x + 1, y - 2, z + 3), {0.6: message})

@@ -47,7 +47,7 @@ def hessian_product(attempt: Attempt) -> None:
     attempt.expect_close(attempt(w, v, loss), outcomes)
     outcomes = {
         H @ v: "For a vector v that is 100,000 times as long, the product is not 100,000 times as "
-        "long. A difference of two gradients depends on the step; a derivative does not.",
+        "long. A difference of two gradients depends on the step; a derivative does not."
     }
     attempt.expect_close(attempt(w, 1e5 * v, loss) / 1e5, outcomes)
     flat = attempt(w, v, lambda w: (w * torch.arange(5.0)).sum() + 0 * w.pow(2).sum())
@@ -90,26 +90,19 @@ def sharpest(attempt: Attempt) -> None:
         25.0: "The square of the eigenvalue is returned.",
     }
     attempt.expect_close(attempt(start, product_with(downward), 60), outcomes)
-    attempt.expect(
-        calls[0] <= 62,
-        "More products with the matrix are taken than there are steps, and one to read off.",
-    )
+    message = "More products with the matrix are taken than there are steps, and one to read off."
+    attempt.expect(calls[0] <= 62, message)
     attempt.expect(calls[0] > 1, "No product with the matrix is taken.")
     for scale in (1e9, 1e-9):
-        found = attempt(
-            start,
-            product_with(scale * torch.tensor([3.0, 1.0, 0.5, 0.1, 0.0, -0.5])),
-            60,
-            if_not_finite="With large eigenvalues the vector overflows. Scale it to length 1 "
-            "after each product.",
+        large = product_with(scale * torch.tensor([3.0, 1.0, 0.5, 0.1, 0.0, -0.5]))
+        message = (
+            "With large eigenvalues the vector overflows. Scale it to length 1 after each product."
         )
-        attempt.expect_close(
-            found / scale, {3.0: f"With eigenvalues of the size of {scale:g} it fails."}
-        )
-    attempt.expect_close(
-        attempt(100 * start, product_with(downward), 60),
-        {-5.0: "A longer start gives another value. Scale it to length 1."},
-    )
+        found = attempt(start, large, 60, if_not_finite=message)
+        message = f"With eigenvalues of the size of {scale:g} it fails."
+        attempt.expect_close(found / scale, {3.0: message})
+    message = "A longer start gives another value. Scale it to length 1."
+    attempt.expect_close(attempt(100 * start, product_with(downward), 60), {-5.0: message})
     early = attempt(start, product_with(downward), 2)
     attempt.expect(
         (early - torch.tensor(-5.0)).abs() > 1e-6,
@@ -164,7 +157,7 @@ def tridiagonal(attempt: Attempt) -> None:
         torch.linalg.eigvalsh(attempt(start, lambda v: A @ v, n, shape={"a": n, "b": n})),
         {
             torch.linalg.eigvalsh(A): "With as many steps as dimensions its eigenvalues are not "
-            "those of the matrix.",
+            "those of the matrix."
         },
     )
     wide = torch.cat([torch.tensor([1e4, -1e3]), torch.linspace(0.1, 1, 58)])
@@ -209,9 +202,8 @@ def negative_share(attempt: Attempt) -> None:
         "first that looks at the start.",
     }
     attempt.expect_close(attempt(T), outcomes)
-    attempt.expect_close(
-        attempt(3 * T), {share(first): "Three times the matrix has another share. It should not."}
-    )
+    message = "Three times the matrix has another share. It should not."
+    attempt.expect_close(attempt(3 * T), {share(first): message})
     up = torch.eye(3) * torch.tensor([0.2, 2, 3])
     attempt.expect_close(attempt(up), {0.0: "Where nothing is negative it is 0."})
     attempt.expect_close(attempt(-up), {1.0: "Where everything is negative it is 1."})
@@ -248,7 +240,5 @@ def filter_scaled(attempt: Attempt) -> None:
     }
     attempt.expect_close(attempt(matrix, own, shape={"out": 3, "in": 6}), outcomes)
     bias = normal(7)
-    attempt.expect_close(
-        attempt(bias, normal(7), shape={"features": 7}),
-        {0.0: "Parameters with one axis are no filters: there the direction is 0."},
-    )
+    message = "Parameters with one axis are no filters: there the direction is 0."
+    attempt.expect_close(attempt(bias, normal(7), shape={"features": 7}), {0.0: message})

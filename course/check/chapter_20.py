@@ -66,14 +66,10 @@ def gaussian_weights(attempt: Attempt) -> None:
         rows(weights(1.5**0.5)): "The width is not squared.",
     }
     attempt.expect_close(attempt(places, 1.5), outcomes)
-    attempt.expect_close(
-        attempt(places, 40.0),
-        {rows(weights(40.0)): "With a large width the weights should be nearly equal."},
-    )
-    attempt.expect_close(
-        attempt(places, 0.05),
-        {torch.eye(n): "With a small width every place should keep to itself."},
-    )
+    message = "With a large width the weights should be nearly equal."
+    attempt.expect_close(attempt(places, 40.0), {rows(weights(40.0)): message})
+    message = "With a small width every place should keep to itself."
+    attempt.expect_close(attempt(places, 0.05), {torch.eye(n): message})
 
 
 @exercise()
@@ -102,9 +98,8 @@ def gain_of_averaging(attempt: Attempt) -> None:
     }
     attempt.expect_close(attempt(p), outcomes)
     same = normal(1, 6, 3).expand(4, -1, -1).contiguous()
-    attempt.expect_close(
-        attempt(same), {0.0: "Members that all agree gain nothing from averaging."}
-    )
+    message = "Members that all agree gain nothing from averaging."
+    attempt.expect_close(attempt(same), {0.0: message})
 
 
 @exercise("batch, tokens, dim")

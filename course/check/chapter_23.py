@@ -50,14 +50,10 @@ def cost_to_reach(attempt: Attempt) -> None:
         costs[1]: "This is the cost of the nearest model below. Interpolate.",
     }
     attempt.expect_close(attempt(83.0, accuracies, costs), outcomes)
-    outcomes = {
-        between(0.2, 0): "Between the first and the second model, at one fifth, the cost is wrong.",
-    }
-    attempt.expect_close(attempt(72.0, accuracies, costs), outcomes)
-    attempt.expect_close(
-        attempt(80.0, accuracies, costs),
-        {costs[1]: "At a model's own accuracy the cost should be its own."},
-    )
+    message = "Between the first and the second model, at one fifth, the cost is wrong."
+    attempt.expect_close(attempt(72.0, accuracies, costs), {between(0.2, 0): message})
+    message = "At a model's own accuracy the cost should be its own."
+    attempt.expect_close(attempt(80.0, accuracies, costs), {costs[1]: message})
 
 
 @exercise("factor_and_exponent")
@@ -148,10 +144,8 @@ def quantise(attempt: Attempt) -> None:
         patches: "The patches come back unchanged.",
     }
     attempt.expect_close(attempt(patches, codebook), outcomes)
-    attempt.expect_close(
-        attempt(codebook[[3, 1]], codebook),
-        {codebook[[3, 1]]: "A patch that is a code should stay as it is."},
-    )
+    message = "A patch that is a code should stay as it is."
+    attempt.expect_close(attempt(codebook[[3, 1]], codebook), {codebook[[3, 1]]: message})
 
 
 @exercise()

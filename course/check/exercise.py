@@ -8,11 +8,8 @@ function too.
     @exercise("rows, columns")
     def doubled(attempt):
         x = normal_draws(seed=0)(2, 3)
-        outcomes = {
-            2 * x: "Every entry should be twice that of x.",  # the right one first
-            x: "x comes back unchanged.",
-        }
-        attempt.expect_close(attempt(x), outcomes)
+        outcomes = {2 * x: "Every entry should be twice that of x.", x: "x comes back unchanged."}
+        attempt.expect_close(attempt(x), outcomes)  # the right one first
 
 What is expected comes from formulas and loops written in the check, never from minivit: a mistake
 in the package must not make a wrong answer right.
@@ -66,8 +63,7 @@ class Report:
 class Exercise:
     """A check: call it with the learner's function to get a Report.
 
-    Args:
-        axes: Names of the axes of the function's result, with commas between; "": one number.
+    ``axes`` names the axes of the function's result, with commas between; "": one number.
     """
 
     def __init__(self, check: Callable[[Attempt], None], axes: str = ""):
@@ -84,12 +80,11 @@ class Exercise:
     def __call__(self, function: Callable) -> Report:
         """Check a function. A mistake in it is reported and never raised."""
         if not callable(function):
-            return Report(
-                self.name,
-                "failed",
+            detail = (
                 f"check.{self.name} was given something of type {type(function).__name__}. "
-                f"Pass the function itself, without calling it: check.{self.name}({self.name}).",
+                f"Pass the function itself, without calling it: check.{self.name}({self.name})."
             )
+            return Report(self.name, "failed", detail)
         attempt = Attempt(function)
         try:
             self.examine(attempt)

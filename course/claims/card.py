@@ -64,8 +64,8 @@ def _amendment(change: Amendment) -> str:
 def text(claim: Claim, rows: list[tuple[str, str]]) -> str:
     """The claim and the lines of a card, for a terminal and for nbval to compare."""
     return "\n".join(
-        textwrap.fill(said, 96, initial_indent=f"{heading:10}", subsequent_indent=" " * 10)
-        for heading, said in [(claim.id, claim.statement), *rows]
+        textwrap.fill(line, 96, initial_indent=f"{heading:10}", subsequent_indent=" " * 10)
+        for heading, line in [(claim.id, claim.statement), *rows]
     )
 
 
@@ -83,11 +83,15 @@ def html(
     element, ``picture`` for a figure behind what was found, ``more`` further headings with HTML.
     """
     word = word_of(found.verdict) if found else "open"
-    rows = [(name, _said(name, said, word)) for name, said in lines(claim, found)]
+    rows = [(name, escape(text)) for name, text in lines(claim, found)]
+    if found:  # of the interval the heading says that it is one of 95 %
+        verdict = f"<strong>{word}</strong>{escape(found.verdict.removeprefix(word))}"
+        shown = {"verdict": verdict, "interval": escape(found.interval.replace("(95 %, ", "("))}
+        rows = [(name, shown.get(name, text)) for name, text in rows]
     if picture:
         rows.insert(sum(name in FINDING for name, _ in rows), ("figure", picture))
-    rows = [*((HEADINGS[name], said) for name, said in rows), *more]
-    listed = "".join(f"<dt>{heading}</dt><dd>{said}</dd>" for heading, said in rows)
+    rows = [*((HEADINGS[name], text) for name, text in rows), *more]
+    listed = "".join(f"<dt>{heading}</dt><dd>{text}</dd>" for heading, text in rows)
     mark = '<span class="verdict-mark">only implied</span> ' if claim.inferred else ""
     return (
         f'<details class="verdict {css_class(word)}" id="{anchor}"{about}><summary>'
@@ -96,15 +100,6 @@ def html(
         f'<span class="verdict-claim">{escape(claim.statement)}</span></summary>'
         f"<dl>{listed}</dl></details>"
     )
-
-
-def _said(heading: str, said: str, word: str) -> str:
-    """A line of the page's card."""
-    if heading == "verdict":
-        return f"<strong>{word}</strong>{escape(said.removeprefix(word))}"
-    if heading == "interval":
-        said = said.replace("(95 %, ", "(")  # the heading says so
-    return escape(said)
 
 
 def css_class(word: str) -> str:

@@ -22,12 +22,12 @@ class Build:
 
 def bibtex(claim: dict[str, Any], build: Build) -> str:
     """The BibTeX entry of a claim, as ``ledger`` gives it."""
-    said = citation()
+    book = citation()
     fields = {
-        "author": " and ".join(f"{{{_tex(one['name'])}}}" for one in said["authors"]),
-        "title": f"Claim {{{claim['id']}}}, {_tex(claim['word'])}. In: {{{_tex(said['title'])}}}",
+        "author": " and ".join(f"{{{_tex(author['name'])}}}" for author in book["authors"]),
+        "title": f"Claim {{{claim['id']}}}, {_tex(claim['word'])}. In: {{{_tex(book['title'])}}}",
         "year": build.date[:4],
-        "version": said["version"] + (f", commit {build.commit}" if build.commit else ""),
+        "version": book["version"] + (f", commit {build.commit}" if build.commit else ""),
         "url": claim["url"] if build.site else "",
         "note": _tex(claim["statement"]),
     }
@@ -37,12 +37,10 @@ def bibtex(claim: dict[str, Any], build: Build) -> str:
 
 def _tex(text: str) -> str:
     """Text in which LaTeX finds no command."""
-    text = text.replace("\\", "\\textbackslash ")
-    for sign in "&%$#_":
-        text = text.replace(sign, f"\\{sign}")
-    for sign, name in (("~", "textasciitilde"), ("^", "textasciicircum")):
-        text = text.replace(sign, f"\\{name} ")
-    return text.replace("{", "\\textbraceleft ").replace("}", "\\textbraceright ")
+    names = {"\\": "textbackslash", "~": "textasciitilde", "^": "textasciicircum"}
+    names |= {"{": "textbraceleft", "}": "textbraceright"}
+    commands = {ord(sign): f"\\{name} " for sign, name in names.items()}
+    return text.translate(commands | {ord(sign): f"\\{sign}" for sign in "&%$#_"})
 
 
 def address(name: str, build: Build) -> str:

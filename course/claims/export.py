@@ -56,18 +56,14 @@ def ledger(found: dict[str, Found], build: Build) -> dict[str, Any]:
 def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
     found = found or Found(claim.id, "", "", "", "")
     seeds = list(found.seeds)
-    mean = low = high = None
-    if seeds:
-        mean = math.fsum(seeds) / len(seeds)
-    if mean is not None and len(seeds) > 1:
-        half = half_width(np.array(seeds))
-        low, high = mean - half, mean + half
+    mean = math.fsum(seeds) / len(seeds) if seeds else None
+    half = half_width(np.array(seeds)) if len(seeds) > 1 else None
     row = asdict(claim) | asdict(found)
     row |= {
         "word": word_of(found.verdict) if found.verdict else "open",
         "value": mean,
-        "low": low,
-        "high": high,
+        "low": None if mean is None or half is None else mean - half,
+        "high": None if mean is None or half is None else mean + half,
         "seeds": seeds,
         "rule": _rule(claim.rule) if claim.rule else None,
         "since": claim.since.isoformat() if claim.since else None,
@@ -75,7 +71,7 @@ def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
         "part": load().topics[claim.topic].part,
         "also": list(claim.also),
         "studies": [_study(name) for name in claim.study],
-        "others": [asdict(other) for other in others_of(claim.id)],
+        "others": others_of(claim.id),
         "source": claim.id[0],
         "url": address(claim.id, build),
     }
@@ -84,12 +80,8 @@ def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
 
 def _rule(rule: Rule) -> dict[str, Any]:
     cases = [dict(zip(("sign", "threshold", "verdict"), case, strict=True)) for case in rule.cases]
-    return {
-        "text": str(rule),
-        "cases": cases,
-        "otherwise": rule.otherwise,
-        "uncertain": rule.uncertain,
-    }
+    ends = {"otherwise": rule.otherwise, "uncertain": rule.uncertain}
+    return {"text": str(rule), "cases": cases} | ends
 
 
 def _study(name: str) -> dict[str, str]:

@@ -1,14 +1,18 @@
-"""Reads the verdicts from the notebooks' stored outputs, so that no figure is written twice."""
+"""Verdicts from the notebooks' stored outputs, and how far processors move their figures."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
 from course.claims.rows import BOOK, load
 
 MIME = "application/vnd.minivit.verdict+json"  # marks a verdict among the stored outputs
+MACHINES = BOOK / "machines.json"  # written by book/tools/machines.py
 
 
 @dataclass(frozen=True)
@@ -30,11 +34,7 @@ def chapters() -> list[Path]:
 
 
 def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
-    """The verdicts stored in notebooks, by default in all chapters, by claim id.
-
-    Raises ValueError for a second verdict on a claim, or one in a chapter that does not own it.
-    """
-    claims = load().claims
+    """The verdicts stored in notebooks, by default in all chapters, by claim id."""
     found: dict[str, Found] = {}
     for path in chapters() if notebooks is None else notebooks:
         for cell in nbformat.read(path, as_version=4).cells:
@@ -42,7 +42,7 @@ def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
                 if MIME not in output.get("data", {}):
                     continue
                 shown = output["data"][MIME]
-                name, owner = shown["id"], claims[shown["id"]].chapter
+                name, owner = shown["id"], load().claims[shown["id"]].chapter
                 if name in found:
                     raise ValueError(f"{name} has two verdicts, the second in {path.name}")
                 if owner != path.stem:
@@ -50,3 +50,16 @@ def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
                 seeds = output.get("metadata", {}).get(MIME, {}).get("seeds", ())
                 found[name] = Found(**shown, seeds=tuple(seeds), cell=cell.get("id", ""))
     return found
+
+
+@cache
+def machines() -> dict[str, Any]:
+    """The stored ``runs``; ``moved``: by claim, how far from its page a figure was."""
+    return json.loads(MACHINES.read_text(encoding="utf-8"))
+
+
+def spread(claim_id: str) -> float | None:
+    """How far apart processors put a claim's figure; None if fewer than two were tried."""
+    rows = machines()["runs"]
+    moved = [row["moved"][claim_id] for row in rows if claim_id in row["moved"]]
+    return max(moved) - min(moved) if len(moved) > 1 else None

@@ -115,7 +115,8 @@ def load(path: Path = BOOK / "claims.yml") -> Rows:
     """Reads the rows; one that is malformed, or contradicts another, raises ValueError."""
     raw = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
     topics = {name: Topic(**fields) for name, fields in raw["topics"].items()}
-    rows = Rows(raw["sources"], raw["chapters"], topics, {}, {})
+    systems = {fields["id"]: System(**fields) for fields in raw["systems"]}
+    rows = Rows(raw["sources"], raw["chapters"], topics, {}, systems)
     for fields in raw["claims"]:
         name = fields["id"]
         try:
@@ -133,10 +134,6 @@ def load(path: Path = BOOK / "claims.yml") -> Rows:
         except (TypeError, ValueError) as error:
             raise ValueError(f"claim {name}: {error}") from error
         rows.claims[name] = claim
-    for fields in raw["systems"]:
-        if fields["id"] in rows.systems:
-            raise ValueError(f"system {fields['id']} stands twice")
-        rows.systems[fields["id"]] = System(**fields)
     return rows
 
 

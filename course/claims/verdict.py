@@ -7,8 +7,7 @@ import numpy as np
 from IPython.display import display
 
 from course.claims import card
-from course.claims.ledger import MIME, Found
-from course.claims.machines import spread
+from course.claims.ledger import MIME, Found, spread
 from course.claims.rows import Claim, load
 from vitlab.claims.rules import half_width
 
@@ -19,12 +18,9 @@ SHOWN = ("measured", "interval", "rule", "margin", "verdict")  # of a card, with
 def verdict(claim_id: str, figure: float | Sequence[float] | None = None) -> None:
     """Shows the verdict on a claim; ``Rule.decide`` finds its word.
 
-    Args:
-        claim_id: A claim of ``claims.yml`` with a rule.
-        figure: One number, or one for each seed (at least three), which are shown as their mean
-            and its 95 % interval by Student's t. None for a claim with nothing to measure.
-
-    The interval is widened by how far processors move the figure, as ``make test-machines`` found.
+    The figure is one number, or one for each seed (at least three), which are shown as their mean
+    and its 95 % interval by Student's t; None for a claim with nothing to measure. The interval is
+    widened by how far processors move the figure, as ``make test-machines`` found.
     """
     claims = load().claims
     if claim_id not in claims:
@@ -46,16 +42,16 @@ class Verdict:
         self.found = decided(claim, figure)
 
     def __repr__(self) -> str:
-        rows = {heading: said for heading, said in card.lines(self.claim, self.found)}
+        rows = dict(card.lines(self.claim, self.found))
         return card.text(self.claim, [(name, rows[name]) for name in SHOWN if name in rows])
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         """The output, with every digit of the figure in its metadata, which nbval passes over."""
-        said = asdict(self.found)
-        seeds = list(said.pop("seeds"))
-        del said["cell"]
+        data = asdict(self.found)
+        seeds = list(data.pop("seeds"))
+        del data["cell"]
         page = card.html(self.claim, self.found, f"verdict-{self.claim.id}")
-        shown = {"text/plain": repr(self), "text/html": page, MIME: said}
+        shown = {"text/plain": repr(self), "text/html": page, MIME: data}
         return shown, {MIME: {"id": self.claim.id, "seeds": seeds}}
 
 

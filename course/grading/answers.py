@@ -19,8 +19,6 @@ STAND_IN = "written_or("  # in notebooks handed out, where the book goes on with
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter with exercises."""
-
     number: int
     name: str
     exercises: tuple[str, ...]  # in the order in which the notebook checks them
@@ -50,7 +48,6 @@ def exercises() -> dict[int, tuple[str, ...]]:
 
 @functools.cache
 def chapter(number: int) -> Chapter:
-    """A chapter of this checkout."""
     (path,) = BOOK.glob(f"{number:02}_*.ipynb")
     notebook, names = read(path), set(exercises()[number])
     ids = {cell.number: cell.id for cell in notebook.cells}
@@ -60,8 +57,8 @@ def chapter(number: int) -> Chapter:
         order += sorted(statement.calls & names)
         for name in statement.gives & names:
             first.setdefault(name, ids[statement.cell])
-    solved = (c for c in notebook.cells if c.text.startswith("# A solution; skip this cell"))
-    texts = frozenset(_squeezed(cell.text) for cell in solved)
+    solved = (c.text for c in notebook.cells if c.text.startswith("# A solution; skip this cell"))
+    texts = frozenset(map(_squeezed, solved))
     return Chapter(number, path.stem, tuple(dict.fromkeys(order)), first, texts)
 
 
@@ -111,11 +108,9 @@ def _why_missing(notebook: Notebook, of: Chapter, exercise: str) -> str:
         if re.search(rf"\b{exercise}\b", cell.text):
             return f"Cell {cell.number + 1}, which has {exercise}, is not Python: {complaint}."
     own = {cell.number for cell in notebook.cells if cell.id == of.cells.get(exercise)}
-    held = (each for each in notebook.statements if each.cell in own and not each.imports)
-    names = sorted({name for each in held for name in each.gives})
-    if names:
-        listed = " and ".join(names)
-        return f"The notebook has no {exercise}; the cell that held it defines {listed}."
+    held = (each.gives for each in notebook.statements if each.cell in own and not each.imports)
+    if names := " and ".join(sorted(set().union(*held))):
+        return f"The notebook has no {exercise}; the cell that held it defines {names}."
     return f"The notebook has no {exercise}: its cell is missing, or the function was renamed."
 
 

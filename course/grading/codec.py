@@ -1,8 +1,7 @@
 """What a copy of the process sends back: bytes that can be read without trusting who wrote them.
 
 They are JSON, with tensors inside it; pickle would run what a student put into it. Besides its
-result, a copy sends the ``state`` of what the call may have changed, for checks that count the
-calls of a function that they give, look at a module after a training step, or measure memory.
+result, a copy sends the ``state`` of what the call may have changed: modules, lists, meters.
 """
 
 import base64
@@ -92,25 +91,21 @@ def take_over(inputs: tuple, within: Within, states: list[Any]) -> bool:
 
 
 def _state(thing: object) -> object:
-    match thing:
-        case list():
-            return thing
-        case nn.Module():
-            gradients = {name: value.grad for name, value in thing.named_parameters()}
-            return {"values": dict(thing.state_dict()), "gradients": gradients}
-    return _numbers(thing)
+    if isinstance(thing, nn.Module):
+        gradients = {name: value.grad for name, value in thing.named_parameters()}
+        return {"values": dict(thing.state_dict()), "gradients": gradients}
+    return thing if isinstance(thing, list) else _numbers(thing)
 
 
 def _set(thing: Any, after: Any) -> None:
-    match thing:
-        case list():
-            thing[:] = after
-        case nn.Module():
-            thing.load_state_dict(after["values"])
-            for name, parameter in thing.named_parameters():
-                parameter.grad = after["gradients"][name]
-        case _:
-            vars(thing).update({name: after[name] for name in _numbers(thing)})
+    if isinstance(thing, nn.Module):
+        thing.load_state_dict(after["values"])
+        for name, parameter in thing.named_parameters():
+            parameter.grad = after["gradients"][name]
+    elif isinstance(thing, list):
+        thing[:] = after
+    else:
+        vars(thing).update({name: after[name] for name in _numbers(thing)})
 
 
 def _numbers(thing: object) -> dict[str, float]:

@@ -19,9 +19,9 @@ MOODLE = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_\w+")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Grade; 0 however the notebooks are, 2 and one line where the grader cannot work."""
     options = _options(arguments)
-    if not hasattr(os, "fork"):
-        return _complain("grading needs Linux or macOS; on Windows it runs in WSL")
     try:
+        if not hasattr(os, "fork"):
+            raise CannotGrade("grading needs Linux or macOS; on Windows it runs in WSL")
         submissions = find(options.place)
         rules = Rules(
             chapter=options.chapter,
@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.out.mkdir(parents=True, exist_ok=True)
         results = grade_all(submissions, rules, options.jobs, _report)
     except (ValueError, OSError, CannotGrade) as error:
-        return _complain(str(error))
+        print(f"cannot grade: {error}", file=sys.stderr)
+        return 2
     tables.write(options.out, results, options.name)
     for lack in sorted({lack for each in results for lack in each.lacking}):
         print(f"not isolated: {lack}", file=sys.stderr)
@@ -49,11 +50,8 @@ def find(place: Path) -> list[Submission]:
     """
     if place.is_file():
         return [_submission(place, place.parent)]
-    paths = [
-        path
-        for path in sorted(place.rglob("*.ipynb"))
-        if not any(part.startswith(".") for part in path.relative_to(place).parts)
-    ]
+    paths = sorted(place.rglob("*.ipynb"))
+    paths = [p for p in paths if "/." not in f"/{p.relative_to(place).as_posix()}"]
     if not paths:
         what = "has no notebook (*.ipynb) in it" if place.is_dir() else "does not exist"
         raise ValueError(f"{place} {what}")
@@ -98,8 +96,3 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _report(each: Graded) -> None:
     who = f"{each.submission.student:24} {each.chapter[:2]:2} {each.points:6g}/{each.possible:g}"
     print(f"{who}  {tables.remark(each)[:140]}", flush=True)
-
-
-def _complain(text: str) -> int:
-    print(f"cannot grade: {text}", file=sys.stderr)
-    return 2

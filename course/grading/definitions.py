@@ -1,9 +1,8 @@
 """What of a notebook a function needs: its definition, and those of the names that it uses.
 
-The rest of a notebook is not run. So what raises, loops or prints in other cells does no harm, a
-notebook whose cells were never run is as good as another, and whatever a cell does to the checks
-has no effect. Definitions are statements that give names a value: ``def``, ``class``, ``import``,
-assignments, and blocks such as ``if`` and ``try`` that hold some.
+The rest of a notebook is not run: what raises, loops or prints in other cells does no harm, and
+what a cell does to the checks has no effect. Definitions are statements that give names a value:
+``def``, ``class``, ``import``, assignments, and blocks such as ``if`` and ``try`` that hold some.
 """
 
 import ast
@@ -53,14 +52,11 @@ def _statement(node: ast.stmt, text: str, number: int) -> Statement:
             now |= names
         else:
             later |= names
-    calls = {
-        inner.func.attr
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Call)
-        and isinstance(inner.func, ast.Attribute)
-        and isinstance(inner.func.value, ast.Name)
-        and inner.func.value.id == "check"
-    }
+    calls = set()
+    for part in ast.walk(node):
+        match part:
+            case ast.Call(ast.Attribute(ast.Name("check"), name)):
+                calls.add(name)
     imports = isinstance(node, ast.Import | ast.ImportFrom)
     simple = imports or isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign)
     replaces = simple and not gives & (now | changes)
@@ -73,13 +69,12 @@ def _changed(node: ast.stmt) -> set[str]:
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return changed
     for inner in ast.walk(node):
-        if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
-            changed.add(inner.target.id)
-        if isinstance(inner, ast.Subscript | ast.Attribute) and isinstance(inner.ctx, ast.Store):
-            root: ast.expr = inner
+        root = inner.target if isinstance(inner, ast.AugAssign) else inner
+        if isinstance(inner, ast.AugAssign) or isinstance(getattr(inner, "ctx", None), ast.Store):
             while isinstance(root, ast.Subscript | ast.Attribute):
                 root = root.value
-            changed |= {root.id} if isinstance(root, ast.Name) else set()
+            if isinstance(root, ast.Name) and root is not inner:
+                changed.add(root.id)
     return changed
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -46,13 +47,21 @@ class CannotGrade(Exception):
     """It is the grader, not a student, that something is wrong with."""
 
 
+class Outcome(NamedTuple):
+    """What came of an answer: passed, failed, stopped or open, and how many expectations it met."""
+
+    state: str
+    message: str = ""
+    met: int = 0
+
+
 def examined(
     answers: Iterable[Answer], seconds: float, megabytes: int, hidden: Iterable[Path] = ()
-) -> tuple[dict[str, dict], tuple[str, ...]]:
+) -> tuple[dict[str, Outcome], tuple[str, ...]]:
     """Check answers in one examiner, which sees no home folder, no checkout and none of ``hidden``.
 
-    Returns state, message and checks passed of each answer that has a source; and what this machine
-    lacks to shut an examiner in.
+    Returns the outcome of each answer that has a source; and what this machine lacks to shut an
+    examiner in.
     """
     sources = {each.exercise: each.source for each in answers if each.source}
     if not sources:
@@ -61,30 +70,23 @@ def examined(
     scratch = Path(tempfile.mkdtemp(prefix="grade-")).resolve()
     home = Path(os.path.expanduser("~"))
     folders = {folder.resolve() for folder in (home, ROOT, *hidden) if folder.is_dir()}
-    request = {
-        "answers": sources,
-        "seconds": seconds,
-        "megabytes": megabytes,
-        "scratch": str(scratch),
-        "hidden": [str(folder) for folder in folders] if before else None,
-    }
+    shut = [str(folder) for folder in folders] if before else None
     try:
+        request = json.dumps([sources, seconds, megabytes, str(scratch), shut])
         within = len(sources) * (seconds + 10) + TO_IMPORT
-        lines, complaint = _run(before, json.dumps(request), scratch, within)
+        lines, complaint = _run(before, request, scratch, within)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     if not lines:
         raise CannotGrade(f"no examiner starts here: {complaint or 'it took too long'}")
-    outcomes = {line.pop("exercise"): line for line in lines[1:]}
-    lost = "The process that checks ended before this one's turn was over."
-    for name in sources:
-        outcomes.setdefault(name, {"state": "stopped", "message": lost, "checks": 0})
-    return outcomes, (*lacking, *lines[0]["lacking"])
+    lost = Outcome("stopped", "The process that checks ended before this one's turn was over.")
+    outcomes = {name: Outcome(*outcome) for name, *outcome in lines[1:]}
+    return dict.fromkeys(sources, lost) | outcomes, (*lacking, *lines[0])
 
 
 def _run(
     before: tuple[str, ...], request: str, scratch: Path, seconds: float
-) -> tuple[list[dict], str]:
+) -> tuple[list[list], str]:
     """Start an examiner; the lines that it wrote, and the last of what it complained of."""
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     home = {"HOME": str(scratch), "TMPDIR": str(scratch), "MPLBACKEND": "agg"}
@@ -101,47 +103,45 @@ def _run(
         output, errors = process.stdout, process.stderr
     except subprocess.TimeoutExpired as expired:
         output, errors = expired.stdout or b"", expired.stderr or b""
-    lines = [json.loads(line) for line in output.splitlines() if line.endswith(b"}")]
+    lines = [json.loads(line) for line in output.splitlines() if line.endswith(b"]")]
     return lines, b"".join(errors.strip().splitlines()[-1:]).decode(errors="replace")
 
 
 def main() -> None:
-    """Check the answers of a request: ``answers`` (exercise -> source), and the limits."""
-    request = json.load(sys.stdin)
+    """Check the answers of a request: the source for each exercise, the limits, the folders."""
+    sources, seconds, megabytes, scratch, hidden = json.load(sys.stdin)
     # A copy closes all files but its own pipe, so this one is never an answer's.
     out = os.fdopen(os.dup(1), "w", buffering=1)
-    scratch, lacking = Path(request["scratch"]), []
-    if request["hidden"] is not None:
-        lacking = isolation.protect_files(scratch, map(Path, request["hidden"]), NEEDED)
+    lacking: list[str] = []
+    if hidden is not None:
+        lacking = isolation.protect_files(Path(scratch), map(Path, hidden), NEEDED)
     isolation.hide_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # which an answer could send
     os.chdir(scratch)
     torch.set_num_threads(1)
-    print(json.dumps({"lacking": lacking}), file=out, flush=True)
-    for name, source in request["answers"].items():
+    print(json.dumps(lacking), file=out, flush=True)
+    for name, source in sources.items():
         for package in TRUSTED:
             if package in source:
                 with suppress(ImportError):
                     __import__(package)
-        outcome = examine(name, source, request["seconds"], request["megabytes"])
-        print(json.dumps({"exercise": name} | outcome), file=out, flush=True)
+        outcome = examine(name, source, seconds, megabytes)
+        print(json.dumps([name, *outcome]), file=out, flush=True)
 
 
-def examine(name: str, source: str, seconds: float, megabytes: int) -> dict:
-    """Check one answer: state, message, and how many expectations it met."""
+def examine(name: str, source: str, seconds: float, megabytes: int) -> Outcome:
+    """Check one answer."""
     attempt = RemoteAttempt(partial(_define, name, source), seconds, megabytes)
     try:
         EXERCISES[name].examine(attempt)
         state, message = "passed", ""
     except NotAttempted:
         state, message = "open", ""
-    except NotYet as reason:
-        state, message = "failed", str(reason)
-    except Stopped as reason:
-        state, message = "stopped", str(reason)
+    except (NotYet, Stopped) as reason:
+        state, message = "stopped" if isinstance(reason, Stopped) else "failed", str(reason)
     except Exception as error:  # in the check itself, which met what nobody has thought of
         state, message = "failed", f"The check cannot go on: {type(error).__name__}: {error}."
-    return {"state": state, "message": message, "checks": attempt.scored}
+    return Outcome(state, message, attempt.scored)
 
 
 def _define(name: str, source: str) -> Callable:

@@ -31,8 +31,6 @@ class Submission:
 
 @dataclass(frozen=True)
 class Rules:
-    """How to grade."""
-
     chapter: int | None = None  # the only one that counts; None: a notebook's own
     points: Mapping[str, float] | None = None  # None: all exercises of a chapter count alike
     seconds: float = 30.0  # for all calls of an answer together
@@ -66,7 +64,6 @@ class Mark:
 
     @property
     def sentence(self) -> str:
-        """The word, with the message of the first check that failed."""
         return f"{self.word}: {self.message}" if self.message else self.word
 
 
@@ -127,11 +124,9 @@ def grade(submission: Submission, rules: Rules) -> Graded:
     marks = []
     for each in answers:
         name = each.exercise
-        missing = {"state": "missing", "message": each.missing, "checks": 0}
-        outcome = outcomes.get(name, missing)
-        part = share(outcome["state"], outcome["checks"], totals[name])
+        state, message, met = outcomes.get(name, ("missing", each.missing, 0))
+        part = share(state, met, totals[name])
         points = round(worth[name] * (float(part == 1) if rules.whole else part), 2)
-        state, message = outcome["state"], outcome["message"]
         marks.append(Mark(name, state, message, round(part, 4), points, worth[name], each.notes))
     seconds = time.monotonic() - began
     return Graded(submission, own.name, tuple(marks), "", lacking, seconds, possible)
@@ -144,21 +139,19 @@ def reference(number: int) -> dict[str, int]:
     answers = [Answer(name, solution(of, name)) for name in of.exercises]
     outcomes, _ = examined(answers, seconds=120, megabytes=4000)
     for name, outcome in outcomes.items():
-        if outcome["state"] != "passed":
-            raise CannotGrade(f"the book's own solution of {name} fails: {outcome['message']}")
-    return {name: outcome["checks"] for name, outcome in outcomes.items()}
+        if outcome.state != "passed":
+            raise CannotGrade(f"the book's own solution of {name} fails: {outcome.message}")
+    return {name: outcome.met for name, outcome in outcomes.items()}
 
 
-def share(state: str, checks: int, total: int) -> float:
-    """The fraction of expectations met; 1 for a passed answer alone.
+def share(state: str, met: int, total: int) -> float:
+    """The fraction of expectations met, of those of the book's solution; 1 if passed alone.
 
-    ``total`` counts those of the book's solution. A check may ask more of one answer than of
-    another, so an answer that failed is held below all of them.
+    A check may ask more of one answer than of another, so a failed one is held below all of them.
     """
     if state == "passed":
         return 1.0
-    passed = max(0, min(checks, total - 1)) if state in ("failed", "stopped") else 0
-    return passed / max(total, 1)
+    return max(0, min(met, total - 1)) / max(total, 1) if state in ("failed", "stopped") else 0.0
 
 
 def read_points(path: Path) -> dict[str, float]:

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 UNSHARE = (
@@ -42,9 +43,8 @@ def protect_files(
 ) -> list[str]:
     """In new namespaces: make all files read-only, and folders look empty; say what failed.
 
-    Args:
-        scratch: A folder that becomes empty, of limited size, the only one to write to.
-        hidden: Folders that look empty but for what they hold of ``needed``.
+    ``scratch`` becomes empty, of limited size, the only folder to write to; those ``hidden`` look
+    empty but for what they hold of ``needed``.
     """
     global _first
     _first = True
@@ -121,7 +121,5 @@ def _data() -> int:
 def end_what_is_left() -> None:
     """End what an answer left running, where the others of the namespace are all an answer's."""
     if _first and os.getpid() == 1:
-        try:
+        with suppress(ProcessLookupError):
             os.kill(-1, signal.SIGKILL)
-        except ProcessLookupError:
-            return

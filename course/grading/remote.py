@@ -3,7 +3,7 @@
 The copy (``os.fork``) has everything that the function is given, modules and callables too. It runs
 the student's definitions and calls the function; numbers and tensors come back through a pipe.
 Whatever the code does to the checks, to torch or to Python, it does to a copy that ends with the
-call. The process that checks never runs a line of it, so it also outlives what the copy does not.
+call, and the process that checks outlives it.
 """
 
 import builtins
@@ -21,6 +21,7 @@ from course.grading import isolation
 from course.grading.codec import Within, decode, encode, state, take_over
 
 MOST = 2**26  # bytes that a copy may send back
+NO_MEMORY = "can't allocate memory"  # as torch says it
 
 
 class Stopped(Exception):
@@ -98,21 +99,18 @@ class RemoteAttempt(Attempt):
                 answer = ("returned", result, state(inputs, within))
             except NotAttempted:
                 answer = ("open",)
-            except NotYet as reason:
+            except (NotYet, MemoryError) as reason:
                 cause = reason.__cause__
                 about = (type(cause).__name__, str(cause)) if cause else None
-                no_memory = isinstance(cause, MemoryError) or "can't allocate memory" in str(cause)
-                answer = ("not yet", self._too_much() if no_memory else str(reason), about)
-            except MemoryError:
-                answer = ("not yet", self._too_much(), None)
+                message = str(reason)
+                if MemoryError in (type(reason), type(cause)) or NO_MEMORY in str(cause):
+                    message = f"More than {self.megabytes} MB of memory were asked for (--memory)."
+                answer = ("not yet", message, about)
             except BaseException as error:
                 answer = ("not yet", f"It ends Python itself: {type(error).__name__}.", None)
             view = memoryview(encode(answer))
             while view:
                 view = view[os.write(writing, view) :]
-
-    def _too_much(self) -> str:
-        return f"More than {self.megabytes} MB of memory were asked for (--memory)."
 
 
 @contextmanager

@@ -95,7 +95,7 @@ def as_complex_numbers(x, grid):
     return torch.view_as_real(pairs).flatten(-2)
 
 
-def neighbours(half):
+def nearby(half):
     return half[..., 0::2], half[..., 1::2], lambda a, b: torch.stack([a, b], -1).flatten(-2)
 
 
@@ -105,23 +105,14 @@ def far_apart(half):
 
 
 def faulty_rotary(
-    x,
-    grid,
-    pairs=neighbours,
-    sign=1,
-    signs=(-1, 1),
-    base=10000,
-    width=1,
-    exchanged=False,
-    down=False,
-    start=0,
+    x, grid, pairs=nearby, sign=1, signs=(-1, 1), base=1e4, width=1, swap=False, down=False, start=0
 ):
     """Rotary positions with one step replaced."""
     places, h = torch.arange(grid[0] * grid[1]), x.shape[-1] // 2
     row, column = places // grid[1], places % grid[1]
     if down:
         row, column = places % grid[0], places // grid[0]
-    if exchanged:
+    if swap:
         row, column = column, row
     halves = []
     for half, place in zip(x.chunk(2, -1), (row, column), strict=True):
@@ -182,7 +173,7 @@ WRONG = {
     "rotary_2d": [
         ("should come back unchanged", partial(faulty_rotary, start=1)),
         ("no rotation does that", partial(faulty_rotary, signs=(1, 1))),
-        ("first half of d_head should not", partial(faulty_rotary, exchanged=True)),
+        ("first half of d_head should not", partial(faulty_rotary, swap=True)),
         ("turn backwards", partial(faulty_rotary, sign=-1)),
         ("turned as a pair", partial(faulty_rotary, pairs=far_apart)),
         ("equally fast", partial(faulty_rotary, base=1)),
@@ -191,30 +182,16 @@ WRONG = {
     ],
 }
 
-WHOLE = "whole numbers divided have the default dtype, which in a check is that of the input"
-FROM_ZERO = "a slice without a start begins at 0"
-
 EQUIVALENT = {
-    "add_positions": {
-        "nothing = table.new_zeros(1, table.shape[1]) -> "
-        "nothing = tokens.new_zeros(1, table.shape[1])": "both have the same dtype and device",
-    },
+    "add_positions": {"table.new_zeros -> tokens.new_zeros": "both have the same dtype and device"},
     "move_by": {
-        "pairs = torch.arange(0, dim, 2, dtype=p.dtype) -> pairs = torch.arange(0, dim, 2)": (
-            WHOLE
-        ),
-        "sine, cosine = (p[:, 0::2], p[:, 1::2]) -> sine, cosine = (p[:, ::2], p[:, 1::2])": (
-            FROM_ZERO
-        ),
+        "2, dtype=p.dtype -> 2": "whole numbers divided have a check's dtype",
+        "0::2 -> ::2": "a slice without a start begins at 0",
     },
-    "resample_linear": {},
-    "relative_bias": {},
     "rotary_2d": {
-        "half = x.shape[-1] // 2 -> half = x.shape[-1] / 2": "d_head is even",
-        "rates = 10000 ** (-torch.arange(0, half, 2, dtype=x.dtype) / half) -> "
-        "rates = 10000 ** (-torch.arange(0, half, 2) / half)": WHOLE,
-        "angles = torch.cat([by_row, by_column], dim=-1) -> "
-        "angles = torch.cat([by_row, by_column], dim=1)": "of two axes the last is axis 1",
-        "a, b = (x[..., 0::2], x[..., 1::2]) -> a, b = (x[..., ::2], x[..., 1::2])": FROM_ZERO,
+        "// 2 -> / 2": "d_head is even",
+        "2, dtype=x.dtype -> 2": "whole numbers divided have a check's dtype",
+        "by_column], dim=-1 -> by_column], dim=1": "of two axes the last is axis 1",
+        "0::2 -> ::2": "a slice without a start begins at 0",
     },
 }

@@ -44,19 +44,6 @@ def by_width_and_start(layers, i):
     return torch.stack([first, first + width - 1])
 
 
-def faulty_ends(
-    layers, i, from_below=False, less=1, pad=1, strided=True, centred=False, clamp=False
-):
-    first, last = i, i
-    for kernel, stride, padding in layers if from_below else layers.flip(0):
-        stride = stride if strided else 1
-        half = (kernel - 1) / 2 if centred else 0
-        first = first * stride - pad * padding - half
-        last = last * stride - pad * padding + kernel - less - half
-    ends = torch.stack([first, last])
-    return ends.clamp(min=0) if clamp else ends
-
-
 def by_padding(w3, w1):
     identity = torch.diag(torch.ones(len(w3)))[:, :, None, None]
     return w3 + F.pad(w1 + identity, (1, 1, 1, 1))
@@ -72,18 +59,6 @@ def by_rolls(x, weight):
     )
 
 
-def faulty_fourier(x, weight, centred=True, conjugate=True, norm="backward"):
-    rows, columns = x.shape[-2:]
-    side = weight.shape[-1]
-    lying = F.pad(weight, (0, columns - side, 0, rows - side))
-    if centred:
-        lying = lying.roll((-(side // 2), -(side // 2)), (-2, -1))
-    transform = torch.fft.fft2(lying)
-    transform = transform.conj() if conjugate else transform
-    product = torch.einsum("bcrs,ocrs->bors", torch.fft.fft2(x), transform)
-    return torch.fft.ifft2(product, norm=norm).real
-
-
 def by_dot_products(x, weight, grid, sharpness):
     """The score as a query times a key: the square of the query's position drops out."""
     row, column = torch.meshgrid(*(torch.arange(float(n)) for n in grid), indexing="ij")
@@ -96,27 +71,15 @@ def by_dot_products(x, weight, grid, sharpness):
     return torch.cat(heads, -1) @ weight.permute(2, 3, 1, 0).flatten(0, 2)
 
 
-def faulty_heads(x, weight, grid, sharpness, sign=1, swap=False, scale=1, double=1):
-    """Nine heads with one step replaced."""
-    row, column = torch.meshgrid(*(torch.arange(float(n)) for n in grid), indexing="ij")
-    p = torch.stack([row.flatten(), column.flatten()], -1)
-    result = 0
-    for u in range(3):
-        for v in range(3):
-            offset = sign * double * torch.tensor([u - 1.0, v - 1.0])
-            offset = offset.flip(0) if swap else offset
-            apart = (p[:, None] + offset - p[None]).square().sum(-1)
-            weights = (-sharpness * scale * apart).softmax(-1)
-            result = result + weights @ x @ weight[:, :, u, v].T
-    return result
-
-
 def by_convolution(x, weight, grid, sharpness, mode):
     conv = nn.Conv2d(weight.shape[1], len(weight), 3, padding=1, padding_mode=mode, bias=False)
     conv.weight.data = weight
     with torch.no_grad():
         return conv(x.mT.reshape(len(x), -1, *grid)).flatten(2).mT
 
+
+NO_PADDING = torch.tensor([1, 1, 0])
+FIRST_STRIDE = torch.tensor([torch.inf, 1, torch.inf])
 
 CORRECT = {
     "convolution_table": by_loops,
@@ -134,23 +97,21 @@ WRONG = {
         ("With one layer less", partial(divided, rounding=lambda x: x.ceil() + (x % 1 > 0))),
     ],
     "first_and_last": [
-        ("reads 5 pixels", partial(faulty_ends, less=0)),
-        ("not centred", partial(faulty_ends, centred=True)),
-        ("pixels in front", partial(faulty_ends, pad=0)),
-        ("pixels in front", partial(faulty_ends, pad=-1)),
-        ("stride * i", partial(faulty_ends, strided=False)),
-        ("Begin with the highest", partial(faulty_ends, from_below=True)),
-        ("Negative numbers", partial(faulty_ends, clamp=True)),
+        ("reads 5 pixels", lambda layers, i: by_width_and_start(layers, i) + torch.arange(2)),
+        ("not centred", lambda layers, i: by_width_and_start(layers, i) - (layers[0, 0] - 1) / 2),
+        ("pixels in front", lambda layers, i: by_width_and_start(layers * NO_PADDING, i)),
+        ("stride * i", lambda layers, i: by_width_and_start(layers.clamp(max=FIRST_STRIDE), i)),
+        ("Begin with the highest", lambda layers, i: by_width_and_start(layers.flip(0), i)),
+        ("Negative numbers", lambda layers, i: by_width_and_start(layers, i).clamp(min=0)),
     ],
     "circular_by_fourier": [
-        ("is shifted by", partial(faulty_fourier, centred=False)),
-        ("is flipped", partial(faulty_fourier, conjugate=False)),
-        ("is flipped", partial(faulty_fourier, conjugate=False, centred=False)),
-        ("a factor rows * columns", partial(faulty_fourier, norm="forward")),
+        ("is shifted by", lambda x, w: by_rolls(x, w).roll([w.shape[-1] // 2] * 2, (2, 3))),
+        ("is flipped", lambda x, w: by_rolls(x, w.flip((2, 3)))),
+        ("a factor rows * columns", lambda x, w: by_rolls(x, w) * x[0, 0].numel()),
     ],
     "convolution_by_attention": [
-        ("wrong sign", partial(faulty_heads, sign=-1)),
-        ("swapped", partial(faulty_heads, swap=True)),
+        ("wrong sign", lambda x, w, *rest: by_dot_products(x, w.flip((2, 3)), *rest)),
+        ("swapped", lambda x, w, *rest: by_dot_products(x, w.mT, *rest)),
         ("you have zeros", partial(by_convolution, mode="zeros")),
         ("wraps around", partial(by_convolution, mode="circular")),
         ("At the border", partial(by_convolution, mode="reflect")),
@@ -158,21 +119,14 @@ WRONG = {
 }
 
 EQUIVALENT = {
-    "merged_kernel": {
-        "merged[:, :, 1, 1] += w1.flatten(1) + torch.eye(len(w3)) -> "
-        "merged[:, :, 1, 1] += w1.flatten(1) + torch.eye(len(w1))": "both have all channels",
-    },
+    "merged_kernel": {"len(w3) -> len(w1)": "both have all channels"},
     "circular_by_fourier": {
-        "lying = x.new_zeros(*weight.shape[:2], *x.shape[2:]) -> "
-        "lying = weight.new_zeros(*weight.shape[:2], *x.shape[2:])": "dtype and device are equal",
-        "side = weight.shape[-1] -> side = weight.shape[-2]": "filters are square",
+        "x.new_zeros -> weight.new_zeros": "dtype and device are equal",
+        "shape[-1] -> shape[-2]": "filters are square",
     },
     "convolution_by_attention": {
-        "apart = (wanted[:, None] - places).square().sum(-1) -> "
-        "apart = (places - wanted[:, None]).square().sum(-1)": "the sign is squared",
-        "places = torch.stack([place // columns, place % columns], dim=-1) -> "
-        "places = torch.stack([place // columns, place % columns], dim=1)": "of two axes, as below",
-        "weights = (-sharpness * apart).softmax(-1) -> "
-        "weights = (-sharpness * apart).softmax(1)": "of two axes the last is axis 1",
+        "wanted[:, None] - places -> places - wanted[:, None]": "the sign is squared",
+        "dim=-1 -> dim=1": "of two axes the last is axis 1",
+        "softmax(-1) -> softmax(1)": "of two axes the last is axis 1",
     },
 }

@@ -7,10 +7,6 @@ def entropy(weights):
     return -(weights * weights.clamp(min=1e-30).log()).sum(-1)
 
 
-def logarithms(weights):
-    return (-(weights * weights.log()).sum(-1)).exp().mean(-1)
-
-
 def offset_by_loop(weights, rows, columns):
     weights = weights.unflatten(1, (rows, columns)).unflatten(3, (rows, columns))
     down = torch.arange(rows) - torch.arange(rows)[:, None]  # [query row, key row]
@@ -52,32 +48,16 @@ CORRECT = {
     "integrated_gradients": integrated_in_one_batch,
 }
 
-WRONG = {
-    "effective_keys": [
-        ("0 log 0", logarithms),
-    ],
-}
-
-PLACES = "places = torch.stack([place // columns, place % columns], dim={}).to(weights.dtype)"
+WRONG = {"effective_keys": [("0 log 0", lambda w: (-(w * w.log()).sum(-1)).exp().mean(-1))]}
 
 EQUIVALENT = {
-    "effective_keys": {
-        "return entropy.exp().mean(-1) -> return entropy.exp().mean(1)": "of two axes, as below",
-    },
-    "mean_offset": {
-        f"{PLACES.format(-1)} -> {PLACES.format(1)}": "of two axes the last is axis 1",
-    },
+    "effective_keys": {"mean(-1) -> mean(1)": "of two axes the last is axis 1"},
+    "mean_offset": {"dim=-1 -> dim=1": "of two axes the last is axis 1"},
     "relevance": {
-        "R = torch.eye(weights.shape[-1]) -> R = torch.eye(weights.shape[-2])": (
-            "there are as many queries as keys"
-        ),
-        "R = torch.eye(weights.shape[-1]) -> R = torch.eye(gradients.shape[-1])": (
-            "gradients have the shape of weights"
-        ),
+        "weights.shape[-1] -> weights.shape[-2]": "there are as many queries as keys",
+        "weights.shape -> gradients.shape": "gradients have the shape of weights",
     },
     "integrated_gradients": {
-        "total = torch.zeros_like(images) -> total = torch.zeros_like(baseline)": (
-            "the first gradient makes it a batch"
-        ),
+        "zeros_like(images) -> zeros_like(baseline)": "the first gradient makes it a batch"
     },
 }

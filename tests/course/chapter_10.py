@@ -10,11 +10,6 @@ def by_covariances(x, y):
     return (cross / torch.sqrt((c[:p, :p] ** 2).sum() * (c[p:, p:] ** 2).sum())).item()
 
 
-def faulty_cka(x, y, centre=lambda t: t.mean(0)):
-    x, y = x - centre(x), y - centre(y)
-    return (x.T @ y).norm() ** 2 / ((x.T @ x).norm() * (y.T @ y).norm())
-
-
 def by_grams(x, y):
     k, h = ((t - t.mean(0)) @ (t - t.mean(0)).T for t in (x, y))
     return (k * h).sum() / (k.norm() * h.norm())
@@ -49,10 +44,6 @@ def by_welford(x, y, batch):
     return (xy**2).sum() / (xx.norm() * yy.norm())
 
 
-def whole(x, y, batch):
-    return faulty_cka(x, y)
-
-
 def refitted(x, y, penalty):
     """A fit for each row, with the bias as a feature that has no penalty."""
     one = torch.ones(len(x), 1, dtype=torch.float64)
@@ -76,52 +67,29 @@ CORRECT = {
 }
 
 WRONG = {
-    "feature_cka": [
-        ("matrix of all pairs of images", by_grams),
-    ],
-    "streamed_cka": [
-        ("Keep sums", whole),
-    ],
+    "feature_cka": [("matrix of all pairs of images", by_grams)],
+    "streamed_cka": [("Keep sums", lambda x, y, batch: by_covariances(x, y))],
 }
-
-CENTRED = "x, y = (x - x.mean(0), y - y.mean(0)) -> x, y = ({}, {})"
-SIGN = "the sign of a whole side goes out with the squares"
-STEP = "the sign of a step goes out with its square"
-ROOT = "return (down.square() + right.square()){}.sqrt().mean()"
-BOTH = "both = torch.cat([a, b], dim=1)"
-MEANS = "u, level = ({}, y.mean(0))"
-ERROR = "error = y - level - hat @ (y {} level)"
-LEVERAGE = "leverage = hat.diagonal()[:, None] + 1 / len({})"
 
 EQUIVALENT = {
     "feature_cka": {
-        CENTRED.format("x - x.mean(0)", "y.mean(0) - y"): SIGN,
-        CENTRED.format("x.mean(0) - x", "y - y.mean(0)"): SIGN,
+        "y - y.mean(0) -> y.mean(0) - y": "the sign of a side is squared",
+        "x - x.mean(0) -> x.mean(0) - x": "the sign of a side is squared",
     },
     "place_error": {
-        "right = nearest % columns - torch.arange(columns) -> "
-        "right = torch.arange(columns) - nearest % columns": STEP,
-        "down = nearest // columns - torch.arange(rows)[:, None] -> "
-        "down = torch.arange(rows)[:, None] - nearest // columns": STEP,
-        f"{ROOT.format('.float()')} -> {ROOT.format('')}": "the root of whole numbers is float too",
+        "nearest % columns - torch.arange(columns) -> torch.arange(columns) - nearest % columns": "the sign of a step is squared",
+        "nearest // columns - torch.arange(rows)[:, None] -> torch.arange(rows)[:, None] - nearest // columns": "the sign of a step is squared",
+        ".float().sqrt() -> .sqrt()": "the root of whole numbers is float too",
     },
     "streamed_cka": {
-        "centred = products - torch.outer(total, total) / len(x) -> "
-        "centred = torch.outer(total, total) / len(x) - products": SIGN,
-        "centred = products - torch.outer(total, total) / len(x) -> "
-        "centred = products - torch.outer(total, total) / len(y)": "both sides have equally many rows",
-        f"{BOTH}.double() -> {BOTH}": "a check's features are double already",
-        "total = total + both.sum(0) -> total = total - both.sum(0)": (
-            "the total stands in a product with itself"
-        ),
+        "products - torch.outer(total, total) / len(x) -> torch.outer(total, total) / len(x) - products": "the sign of a side is squared",
+        "len(x) -> len(y)": "both sides have equally many rows",
+        ").double() -> )": "a check's features are double already",
+        "total + both -> total - both": "the total stands in a product with itself",
     },
     "left_out": {
-        f"{LEVERAGE.format('x')} -> {LEVERAGE.format('y')}": "both sides have equally many rows",
-        f"{ERROR.format('-')} -> {ERROR.format('+')}": (
-            "the columns of the centred features sum to zero, so a level has no part in the fit"
-        ),
-        f"{MEANS.format('x - x.mean(0)')} -> {MEANS.format('x.mean(0) - x')}": (
-            "the features stand twice in the hat matrix"
-        ),
+        "len(x) -> len(y)": "both sides have equally many rows",
+        "(y - level) -> (y + level)": "a level has no part in the fit of centred features",
+        "x - x.mean(0) -> x.mean(0) - x": "the features stand twice in the hat matrix",
     },
 }

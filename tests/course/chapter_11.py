@@ -55,27 +55,18 @@ WRONG = {
     "robust_images": [
         ("still the start", lambda *a: a[0].clone()),
         ("parameters have gradients", with_backward),
-    ],
+    ]
 }
-
-STEP = "x = x + step_size {} torch.sign(constant - score) * slope"
-LOGITS = "score = score + logits.gather(1, wanted[:, None]).{}()"
-LEAF = "images = images.{}requires_grad_()"
 
 EQUIVALENT = {
     "scores_on_the_way": {
-        "score = slope @ x -> score = x @ slope": "a dot product has no order",
-        f"{STEP.format('*')} -> {STEP.format('/')}": "1 and -1 are their own inverses",
+        "slope @ x -> x @ slope": "a dot product has no order",
+        "step_size * -> step_size /": "1 and -1 are their own inverses",
     },
     "robust_images": {
-        f"{LOGITS.format('sum')} -> {LOGITS.format('mean')}": (
-            "a factor of the gradient is divided out"
-        ),
-        "score = 0 -> score = 1": "a constant has no gradient",
-        "score = 0 -> score = -1": "a constant has no gradient",
-        f"{LEAF.format('detach().')} -> {LEAF.format('')}": (
-            "the same numbers; their history is kept and not used"
-        ),
+        ".sum() -> .mean()": "a factor of the gradient is divided out",
+        "score = 0 -> score = 1 or score = -1": "a constant has no gradient",
+        ".detach(). -> .": "the same numbers, with a history that is not used",
         "return images.detach() -> return images": "the same numbers, with their history",
     },
 }

@@ -49,12 +49,9 @@ def faulty_count(
     return sum(p.numel() for p in parameters) - total if turn else total
 
 
-def by_backward(x, module):
-    y = module(x)
-    (y * torch.rand_like(y)).sum().backward()
-    return sum(
-        p.numel() if p.grad is None else (p.grad == 0).sum().item() for p in module.parameters()
-    )
+def leaving_gradients(x, module):
+    module(x).sum().backward()
+    return by_jacobian(x, module)
 
 
 def last_only(y):
@@ -103,34 +100,15 @@ def by_lsqr(target, push, pull, steps):
     return x
 
 
-def steepest(target, push, pull, steps):
-    x = 0 * pull(target)
-    for _ in range(steps - 1):
-        s = pull(target - push(x))
-        q = push(s) if steps < 3 else None
-        length = 1.0 if q is None else s.dot(s) / q.dot(q)
-        x = x + length * s
-    return x
-
-
-def two_products(target, push, pull, steps):
-    """Steepest descent with the best length, and twice the products."""
+def descent(target, push, pull, steps):
     x = 0 * pull(target)
     for _ in range(steps):
-        s = pull(target - push(x))
-        q = push(s)
-        x = x + s.dot(s) / q.dot(q) * s
+        x = x + pull(target - push(x))
     return x
 
 
-def fixed_momentum(target, push, pull, steps):
-    """Right for singular values up to 1 and a condition number of 30."""
-    x = old = 0 * pull(target)
-    for _ in range(steps):
-        slope = pull(target - push(x))
-        x, old = x + 4 / (1 + 1 / 30) ** 2 * slope + (29 / 31) ** 2 * (x - old), x
-        x = x.clamp(-1e9, 1e9)
-    return x
+def blind_to_scale(target, push, pull, steps):
+    return by_lsqr(target, push, pull, steps) * (target.norm() < 100)
 
 
 CORRECT = {
@@ -161,7 +139,7 @@ WRONG = {
             partial(faulty_count, count=lambda s: s.numel() * (s == 0).all()),
         ),
         ("one entry of the batch", partial(faulty_count, weigh=last_only)),
-        ("are left in the module", by_backward),
+        ("are left in the module", leaving_gradients),
     ],
     "largest_value": [
         ("the square of", partial(faulty_value, end=lambda length, v: length.square())),
@@ -176,20 +154,14 @@ WRONG = {
     ],
     "recovered_fast": [
         ("condition number of 2 the", lambda t, push, pull, steps: pull(t)),
-        ("remembers nothing", steepest),
-        ("times. At most", two_products),
-        ("fixed length", fixed_momentum),
+        ("remembers nothing", descent),
+        ("times. At most", lambda t, push, pull, steps: by_lsqr(t, push, pull, 2 * steps)),
+        ("fixed length", blind_to_scale),
     ],
 }
 
-SAME = "Python keeps one copy of such a text"
-CHOICE = "x = branch if missing {} 'residual' else x + branch"
-
 EQUIVALENT = {
     "block_without": {
-        "if missing == 'norm': -> if missing is 'norm':": SAME,
-        "if name != missing: -> if name is not missing:": SAME,
-        f"{CHOICE.format('==')} -> {CHOICE.format('is')}": SAME,
-        f"{CHOICE.format('==')} -> {CHOICE.format('>=')}": "'residual' is the last by alphabet",
-    },
+        "missing == 'residual' -> missing >= 'residual'": "'residual' is the last by alphabet"
+    }
 }

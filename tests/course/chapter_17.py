@@ -51,30 +51,13 @@ CORRECT = {
 
 WRONG = {}
 
-LENGTHS = "/ (x.norm() * y.norm())"
-MEANS = "x, y, z = ({} for values in (x, y, z))"
-
 EQUIVALENT = {
-    "steps_needed": {
-        "slowest = 1 - (values.min() / values.max()).item() ** 2 -> "
-        "slowest = 1 - (values.min() / values.max()) ** 2": "math.log takes a tensor too",
-    },
+    "steps_needed": {").item() -> )": "math.log takes a tensor too"},
     "partial_correlation": {
-        f"{a} -> {b}": "a dot product does not change when its sides are exchanged"
-        for a, b in {
-            "x = x - x @ z / (z @ z) * z": "x = x - z @ x / (z @ z) * z",
-            "y = y - y @ z / (z @ z) * z": "y = y - z @ y / (z @ z) * z",
-            f"return x @ y {LENGTHS}": f"return y @ x {LENGTHS}",
-        }.items()
-    }
-    | {
-        f"{MEANS.format('values - values.mean()')} -> {MEANS.format('values.mean() - values')}": (
-            "with all three signs changed the result is the same"
-        ),
+        "x @ z -> z @ x": "a dot product has no order",
+        "y @ z -> z @ y": "a dot product has no order",
+        "x @ y -> y @ x": "a dot product has no order",
+        "values - values.mean() -> values.mean() - values": "with all three signs changed the result is the same",
     },
-    "stitched": {
-        "x, y = (x - x_mean, y - y_mean) -> x, y = (x - x_mean, y + y_mean)": (
-            "a constant in y is orthogonal to every x of mean 0"
-        ),
-    },
+    "stitched": {"y - -> y +": "a constant in y is orthogonal to every x of mean 0"},
 }

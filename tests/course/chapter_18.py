@@ -1,16 +1,10 @@
 """Chapter 18: answers that learners might give."""
 
-from functools import partial
-
 import torch
 
 
 def forward_over_reverse(w, v, loss):
     return torch.func.jvp(torch.func.grad(loss), (w,), (v,))[1]
-
-
-def whole_hessian(w, v, loss):
-    return torch.func.hessian(loss)(w) @ v
 
 
 def by_ratio(start, product, steps):
@@ -51,33 +45,18 @@ def from_a_basis(start, product, steps):
     return torch.where(inside, (T + T.T) / 2, torch.zeros_like(T))
 
 
-def faulty_lanczos(start, product, steps, rounds=2, unit=True, above=True, below=True, full=True):
-    q = start / start.norm() if unit else start
-    basis, T = [], torch.zeros(steps, steps, dtype=start.dtype)
+def three_terms(start, product, steps):
+    """Makes each new vector orthogonal to the last two alone."""
+    basis, T = [start / start.norm()], torch.zeros(steps, steps)
     for k in range(steps):
-        basis.append(q)
-        w = product(q)
-        T[k, k] = q @ w
-        Q = torch.stack(basis if full else basis[-2:])
-        for _ in range(rounds):
-            w = w - Q.T @ (Q @ w)
+        w = product(basis[k])
+        T[k, k] = basis[k] @ w
+        for q in basis[-2:]:
+            w = w - (q @ w) * q
         if k + 1 < steps:
-            if above:
-                T[k, k + 1] = w.norm()
-            if below:
-                T[k + 1, k] = w.norm()
-            q = w / w.norm()
+            T[k, k + 1] = T[k + 1, k] = w.norm()
+            basis.append(w / w.norm())
     return T
-
-
-def without_orthogonality(start, product, steps):
-    """The small matrix of a basis that is not orthogonal."""
-    basis = [start / start.norm()]
-    while len(basis) < steps:
-        w = product(basis[-1])
-        basis.append(w / w.norm())
-    Q = torch.stack(basis)
-    return Q @ torch.stack([product(q) for q in Q]).T
 
 
 def by_columns(T):
@@ -107,52 +86,32 @@ CORRECT = {
 
 WRONG = {
     "hessian_product": [
-        
-        ("Never make the Hessian", whole_hessian),
+        ("Never make the Hessian", lambda w, v, loss: torch.func.hessian(loss)(w) @ v)
     ],
-    "sharpest": [
-        ("the vector overflows", never_scaled),
-        ("another method", all_at_once),
-    ],
+    "sharpest": [("the vector overflows", never_scaled), ("another method", all_at_once)],
     "tridiagonal": [
-        ("beside the three middle diagonals", without_orthogonality),
-        
-        
-        ("not symmetric", partial(faulty_lanczos, below=False)),
-        ("appears more than once", partial(faulty_lanczos, full=False, rounds=1)),
+        ("beside the three middle diagonals", lambda *a: from_a_basis(*a) + 0.1),
+        ("not symmetric", lambda *a: from_a_basis(*a).triu()),
+        ("appears more than once", three_terms),
     ],
-    
-}  # fmt: skip
-
-NO_ORDER = "a dot product has no order"
-SAME_SHAPE = "direction and weight have one shape"
-NEVER_BEYOND = "k + 1 is never more than the steps"
+}
 
 EQUIVALENT = {
     "hessian_product": {
-        "return torch.func.grad(loss)(w) @ v -> return v @ torch.func.grad(loss)(w)": NO_ORDER,
+        "torch.func.grad(loss)(w) @ v -> v @ torch.func.grad(loss)(w)": "a dot product has no order"
     },
-    "sharpest": {
-        "return v @ product(v) -> return product(v) @ v": NO_ORDER,
-    },
+    "sharpest": {"v @ product(v) -> product(v) @ v": "a dot product has no order"},
     "tridiagonal": {
-        "T[k, k] = basis[k] @ rest -> T[k, k] = rest @ basis[k]": NO_ORDER,
-        "for _ in range(2): -> for _ in range(1):": "in float64 once is enough for these sizes",
-        "for _ in range(2): -> for _ in range(3):": "a third time changes nothing",
-        "if k + 1 < steps: -> if k + 1 != steps:": NEVER_BEYOND,
-        "if k + 1 < steps: -> if k + 1 is not steps:": NEVER_BEYOND,
-        "rest = rest - Q.T @ (Q @ rest) -> rest = Q.T @ (Q @ rest) - rest": (
-            "the second time turns the sign back"
-        ),
+        "basis[k] @ rest -> rest @ basis[k]": "a dot product has no order",
+        "range(2) -> range(1)": "in float64 once is enough for these sizes",
+        "range(2) -> range(3)": "a third time changes nothing",
+        "k + 1 < -> k + 1 !=": "k + 1 is never more than the steps",
+        "rest - Q.T @ (Q @ rest) -> Q.T @ (Q @ rest) - rest": "the second time turns the sign back",
     },
-    "negative_share": {
-        "return size[points < 0].sum() / size.sum() -> return size[points <= 0].sum() / size.sum()": (
-            "a point at 0 has no size"
-        ),
-    },
+    "negative_share": {"< 0 -> <= 0": "a point at 0 has no size"},
     "filter_scaled": {
-        "if weight.ndim < 2: -> if direction.ndim < 2:": SAME_SHAPE,
-        "return rows.view_as(direction) -> return rows.view_as(weight)": SAME_SHAPE,
-        "return torch.zeros_like(direction) -> return torch.zeros_like(weight)": SAME_SHAPE,
+        "weight.ndim -> direction.ndim": "direction and weight have one shape",
+        "view_as(direction) -> view_as(weight)": "direction and weight have one shape",
+        "zeros_like(direction) -> zeros_like(weight)": "direction and weight have one shape",
     },
 }

@@ -50,13 +50,9 @@ CORRECT = {
 
 WRONG = {}
 
-SAME = "for truth values the product is 'and'"
-
 EQUIVALENT = {
     "shape_share": {
-        "texture = ((answers == textures) & conflict).sum() -> "
-        "texture = ((answers == textures) * conflict).sum()": SAME,
-        "shape = ((answers == shapes) & conflict).sum() -> "
-        "shape = ((answers == shapes) * conflict).sum()": SAME,
-    },
+        "textures) & -> textures) *": "for truth values the product is 'and'",
+        "shapes) & -> shapes) *": "for truth values the product is 'and'",
+    }
 }

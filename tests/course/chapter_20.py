@@ -31,16 +31,13 @@ CORRECT = {
 
 WRONG = {}
 
-SIGN = "the sign goes out with the square"
-
 EQUIVALENT = {
     "position_variance": {
-        "centred = x - x.mean(1, keepdim=True) -> centred = x.mean(1, keepdim=True) - x": SIGN
+        "x - x.mean(1, keepdim=True) -> x.mean(1, keepdim=True) - x": "the sign goes out with the square"
     },
     "gaussian_weights": {
-        "steps = places[:, None] - places -> steps = places - places[:, None]": SIGN,
-        "return (-squares / (2 * width ** 2)).softmax(-1) -> "
-        "return (-squares / (2 * width ** 2)).softmax(1)": "of two axes the last is number 1",
+        "places[:, None] - places -> places - places[:, None]": "the sign goes out with the square",
+        "softmax(-1) -> softmax(1)": "of two axes the last is number 1",
     },
-    "gain_of_averaging": {"away = p - p.mean(0) -> away = p.mean(0) - p": SIGN},
+    "gain_of_averaging": {"p - p.mean(0) -> p.mean(0) - p": "the sign goes out with the square"},
 }

@@ -68,35 +68,18 @@ CORRECT = {
 }
 
 WRONG = {
-    "neighbourhood": [
-        ("dtype torch.float64", lambda *sizes: by_unfolding(*sizes).double()),
-    ],
-    "alternate": [
-        ("of type list, expected tuple", lambda *numbers: list(by_positions(*numbers))),
-        ("of type str, expected tuple", lambda *numbers: "".join(by_positions(*numbers))),
-    ],
     "follow_rules": [
         ("about 8 strings", looking_at_all),
         ("was asked 6 times", asking_again),
         ("takes three letters", lambda score: score((0, 0, 1))),
-        ("of type tuple, expected str", lambda score: tuple(by_recursion(score))),
-    ],
+    ]
 }
-
-TURNED = "a distance is the same in both directions"
-ODD = "k is odd, and no whole number lies between k // 2 and k / 2"
-SAME = "for truth values the product is 'and'"
 
 EQUIVALENT = {
     "neighbourhood": {
-        "down = (row[:, None] - row).abs() -> down = (row - row[:, None]).abs()": TURNED,
-        "across = (column[:, None] - column).abs() -> "
-        "across = (column - column[:, None]).abs()": TURNED,
-        "return torch.maximum(down, across) <= k // 2 -> "
-        "return torch.maximum(down, across) <= k / 2": ODD,
+        "row[:, None] - row -> row - row[:, None]": "a distance is the same in both directions",
+        "column[:, None] - column -> column - column[:, None]": "a distance is the same in both directions",
+        "// 2 -> / 2": "k is odd, and no whole number lies between k // 2 and k / 2",
     },
-    "shifted_windows": {
-        "return same_row & (across[:, None] == across) -> "
-        "return same_row * (across[:, None] == across)": SAME,
-    },
+    "shifted_windows": {"same_row & -> same_row *": "for truth values the product is 'and'"},
 }

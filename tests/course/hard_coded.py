@@ -33,7 +33,9 @@ def hard_coded_figures(cells: list[str]) -> list[str]:
     names = Names()
     claims = []
     for source in cells:
-        for statement in ast.parse(_python(source)).body:
+        lines = source.splitlines()  # those of IPython are no Python
+        python = ("pass" if line.lstrip().startswith(("%", "!")) else line for line in lines)
+        for statement in ast.parse("\n".join(python)).body:
             for call in ast.walk(statement):
                 if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "verdict":
                     figures = call.args[1:] + [k.value for k in call.keywords if k.arg == "figure"]
@@ -65,23 +67,22 @@ def is_hard_coded(node: ast.expr, names: Names) -> bool:
 
 
 def _hard_coded_call(call: ast.Call, names: Names) -> bool:
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
     function = call.func
-    if isinstance(function, ast.Name) and function.id in names.functions:
-        body = names.functions[function.id]
-        others = {name: f for name, f in names.functions.items() if name != function.id}
-        # without itself: recursion counts as computed
-        inner = Names(dict(names.values), others)
-        all_hard_coded = all(is_hard_coded(value, names) for value in given)
-        inner.values.update({argument.arg: all_hard_coded for argument in body.args.args})
-        for statement in body.body:
-            _learn(statement, inner)
-        returns = [n.value for n in ast.walk(body) if isinstance(n, ast.Return) and n.value]
-        return bool(returns) and all(is_hard_coded(value, inner) for value in returns)
     if isinstance(function, ast.Attribute) and getattr(function.value, "id", "") not in MODULES:
-        return all(is_hard_coded(value, names) for value in [function.value, *given])  # a method
+        return all(is_hard_coded(value, names) for value in [function.value, *values])  # a method
+    hard_coded = all(is_hard_coded(value, names) for value in values)
     name = getattr(function, "attr", getattr(function, "id", ""))
-    return name in PASS_ON and all(is_hard_coded(value, names) for value in given)
+    if name not in names.functions:
+        return name in PASS_ON and hard_coded
+    body = names.functions[name]
+    others = {other: f for other, f in names.functions.items() if other != name}
+    inner = Names(dict(names.values), others)  # without itself: recursion counts as computed
+    inner.values.update(dict.fromkeys((argument.arg for argument in body.args.args), hard_coded))
+    for statement in body.body:
+        _learn(statement, inner)
+    returns = [n.value for n in ast.walk(body) if isinstance(n, ast.Return) and n.value]
+    return bool(returns) and all(is_hard_coded(value, inner) for value in returns)
 
 
 def _learn(statement: ast.stmt, names: Names) -> None:
@@ -97,9 +98,6 @@ def _learn(statement: ast.stmt, names: Names) -> None:
             _assign(target, is_hard_coded(value, names), names)
         case ast.AugAssign(target, _, value):
             _assign(target, is_hard_coded(target, names) and is_hard_coded(value, names), names)
-        case ast.With(items):
-            for target in (item.optional_vars for item in items if item.optional_vars):
-                _assign(target, False, names)
         case ast.Expr(ast.Call(ast.Attribute(ast.Name() as changed, _), args)):
             # figures.append(measured): the list was hard-coded while empty, and is no longer
             if not all(is_hard_coded(value, names) for value in args):
@@ -116,13 +114,5 @@ def _assign(target: ast.expr, hard_coded: bool, names: Names) -> None:
         case ast.Tuple(parts) | ast.List(parts):
             for part in parts:
                 _assign(part, hard_coded, names)
-        case ast.Starred(inner):
-            _assign(inner, hard_coded, names)
-        case ast.Subscript(inner) | ast.Attribute(inner) if not hard_coded:
+        case ast.Subscript(inner) | ast.Attribute(inner) | ast.Starred(inner) if not hard_coded:
             _assign(inner, hard_coded, names)  # one computed part makes it computed
-
-
-def _python(source: str) -> str:
-    """A cell without IPython's magics."""
-    lines = source.splitlines()
-    return "\n".join("pass" if line.lstrip().startswith(("%", "!")) else line for line in lines)

@@ -9,7 +9,7 @@ import linecache
 import resource
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,19 +23,22 @@ from tests.course.mutants import mutants
 _sources = itertools.count()
 
 
-def notebook_function(path: Path, tag: str, name: str) -> str:
-    """The one cell with this tag that defines a function, after the imports that the cell uses."""
-    cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
-    found = [
-        cell.source
-        for cell in cells
-        if tag in cell.metadata.get("tags", []) and name in _defined(cell.source)
-    ]
-    if len(found) != 1:
+def notebook_function(tag: str, name: str, *paths: Path) -> str:
+    """The one cell with this tag that defines a function, after the imports that the cell uses.
+
+    It stands in the first of the notebooks that has any.
+    """
+    for path in paths:
+        cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+        tagged = [c.source for c in cells if tag in c.metadata.get("tags", [])]
+        sources = [source for source in tagged if name in _defined(source)]
+        if sources:
+            break
+    if len(sources) != 1:
         raise ValueError(
-            f"{path} has {len(found)} cells tagged {tag!r} that define {name}(), expected one"
+            f"{path} has {len(sources)} cells tagged {tag!r} that define {name}(), expected one"
         )
-    used = {node.id for node in ast.walk(ast.parse(found[0])) if isinstance(node, ast.Name)}
+    used = {node.id for node in ast.walk(ast.parse(sources[0])) if isinstance(node, ast.Name)}
     imports = [
         ast.unparse(node)
         for cell in cells
@@ -43,7 +46,7 @@ def notebook_function(path: Path, tag: str, name: str) -> str:
         if isinstance(node, ast.Import | ast.ImportFrom)
         and used & {(alias.asname or alias.name).split(".")[0] for alias in node.names}
     ]
-    return "\n".join([*dict.fromkeys(imports), found[0]])
+    return "\n".join([*dict.fromkeys(imports), sources[0]])
 
 
 def run(name: str, source: str) -> Report:
@@ -131,7 +134,12 @@ def survivors(name: str, source: str) -> set[str]:
 
     A mutant that cannot be compiled, or that runs out of time or memory, does not pass.
     """
-    return {text for text, mutant in mutants(source).items() if _passes(name, mutant)}
+    alive = set()
+    for text, mutant in mutants(source).items():
+        with suppress(Exception, OutOfTime), limited():
+            if run(name, mutant).passed:
+                alive.add(text)
+    return alive
 
 
 class OutOfTime(BaseException):
@@ -155,14 +163,6 @@ def limited(seconds: float = 5.0, gigabytes: int = 4) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
         signal.signal(signal.SIGALRM, previous)
-
-
-def _passes(name: str, source: str) -> bool:
-    try:
-        with limited():
-            return run(name, source).passed
-    except (Exception, OutOfTime):
-        return False
 
 
 def _statements(source: str) -> list[ast.stmt]:

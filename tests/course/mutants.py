@@ -9,6 +9,7 @@ import ast
 import copy
 import difflib
 import itertools
+import re
 from collections.abc import Iterator
 
 from cosmic_ray.ast import ast_nodes, get_ast
@@ -16,8 +17,8 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
 # The variable operators need the name of a variable; "+1", "~1" and "not 1" for "-1" add nothing to
-# the "1" that Delete_USub makes of it.
-LEFT_OUT = ("core/Variable", "core/ReplaceUnaryOperator_USub", "core/ReplaceUnaryOperator_UAdd")
+# the "1" that Delete_USub makes of it, nor "is" to "==" where Python keeps one copy of a text.
+LEFT_OUT = re.compile(r"core/(Variable|ReplaceUnaryOperator_U|ReplaceComparison\w+[qtE]_Is)")
 SYMMETRIC = {"transpose", "maximum", "minimum"}  # exchanging two arguments changes nothing
 RELATIVES = {"sum": "mean", "amax": "amin", "maximum": "minimum", "zeros_like": "ones_like"}
 
@@ -25,24 +26,31 @@ RELATIVES = {"sum": "mean", "amax": "amin", "maximum": "minimum", "zeros_like": 
 def mutants(source: str) -> dict[str, str]:
     """All mutants of a source text, without its comments, by "old line -> new line"."""
     original = ast.unparse(ast.parse(source))
-    found: dict[str, str] = {}
+    table: dict[str, str] = {}
     for mutant in itertools.chain(_general(original), _about_tensors(ast.parse(original))):
         try:
             mutant = ast.unparse(ast.parse(mutant))
         except SyntaxError:
             continue
-        if mutant != original and mutant not in found.values():
+        if mutant != original and mutant not in table.values():
             text = _description(original, mutant)
-            while text in found:  # the same line stands in two places
+            while text in table:  # the same line stands in two places
                 text += " (again)"
-            found[text] = mutant
-    return found
+            table[text] = mutant
+    return table
+
+
+def makes(mutant: str, change: str) -> bool:
+    """Whether a mutant, "old line -> new line", makes a change of part of its line, "old -> new"."""
+    (before, after), (old, new) = (text.split(" -> ", 1) for text in (mutant, change))
+    places = (match.span() for match in re.finditer(re.escape(old), before))
+    return any(before[:start] + new + before[end:] == after for start, end in places)
 
 
 def _general(source: str) -> Iterator[str]:
     nodes = list(ast_nodes(get_ast(source)))
     for name in operator_names():
-        if not name.startswith(LEFT_OUT):
+        if not LEFT_OUT.match(name):
             operator = get_operator(name)()
             for i in range(sum(len(list(operator.mutation_positions(node))) for node in nodes)):
                 yield mutate_code(source, operator, i)
@@ -88,11 +96,6 @@ def _replacements(node: ast.AST, parameters: list[str]) -> Iterator[ast.AST]:
 
 
 def _description(original: str, mutant: str) -> str:
-    changes = [
-        line
-        for line in difflib.ndiff(original.splitlines(), mutant.splitlines())
-        if line[0] in "-+"
-    ]
-    old = " / ".join(line[2:].strip() for line in changes if line[0] == "-")
-    new = " / ".join(line[2:].strip() for line in changes if line[0] == "+")
+    lines = list(difflib.ndiff(original.splitlines(), mutant.splitlines()))
+    old, new = (" / ".join(line[2:].strip() for line in lines if line[0] == sign) for sign in "-+")
     return f"{old} -> {new}"

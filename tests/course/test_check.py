@@ -32,35 +32,24 @@ def test_a_report_says_its_state_in_words_as_text_and_as_a_card():
     )
 
 
-def test_only_the_state_passed_counts_as_passed():
-    assert [Report("f", state).passed for state in ("passed", "failed", "open")] == [1, 0, 0]
-
-
-def test_a_check_counts_the_expectations_that_are_met():
+def test_a_check_counts_the_expectations_that_are_met_up_to_a_mistake_that_it_names():
     assert repr(check_doubled(lambda x: x + x)) == "doubled: passed (2 checks)"
-
-
-def test_a_known_mistake_is_named_and_an_unknown_one_shown_where_it_is_largest():
     assert check_doubled(lambda x: x.clone()).message == "not yet: x comes back unchanged."
     off = torch.tensor([[0, 0, 0], [0, 5, 0]])
     expected = 2 * normal_draws(seed=0)(2, 3)[1, 1].item()
     assert check_doubled(lambda x: 2 * x + off).message == (
         f"not yet: Not twice x. At [1, 1] it is {expected + 5:.4g}, expected {expected:.4g}."
     )
+    assert check_doubled(lambda x: 2 * x.T).message == (
+        "not yet: The result has shape [3, 2], expected [rows 2, columns 3]. "
+        "The axes are in another order."
+    )
+    assert "another order" not in check_doubled(lambda x: x[:1]).message
 
 
-def changing_an_input(solve):
+def raising(error):
     def function(x):
-        result = solve(x)
-        x.add_(1)
-        return result
-
-    return function
-
-
-def raising(solve):
-    def function(x):
-        raise IndexError("a word")
+        raise error
 
     return function
 
@@ -72,8 +61,18 @@ FAULTS_OF_FORM = {
     "shape": ("has shape [1", lambda solve: lambda x: solve(x)[None]),
     "dtype": ("has dtype torch.complex64", lambda solve: lambda x: solve(x).to(torch.complex64)),
     "not a number": ("NaN", lambda solve: lambda x: solve(x) * float("nan")),
-    "changes an input": ("changes its argument 1 in place", changing_an_input),
-    "raises": ('IndexError in the line "raise IndexError("a word")": a word', raising),
+    "changes an input": (
+        "changes its argument 1 in place",
+        lambda solve: lambda x: (solve(x), x.add_(1))[0],
+    ),
+    "raises": (
+        'IndexError in the line "raise error": a word',
+        lambda solve: raising(IndexError("a word")),
+    ),
+    "what torch does not implement": (
+        "not implemented for 'Bool'",
+        lambda solve: raising(NotImplementedError("'addmm' not implemented for 'Bool'")),
+    ),
     "takes no arguments": ("TypeError", lambda solve: lambda: None),
     "not a function": ("was given something of type int. Pass the function", lambda solve: 3),
 }
@@ -93,63 +92,34 @@ def test_a_fault_of_form_is_named_before_the_mechanisms_are_tested(check, solve,
 
 
 def test_what_a_function_makes_is_float64_during_a_check_and_float32_again_afterwards():
-    def stopped(x):
-        raise KeyboardInterrupt
-
     assert check_doubled(lambda x: x @ (2 * torch.eye(3))).passed
     assert check_summed(lambda x: torch.nn.Linear(3, 1)(x)[0] * 0 + x.sum()).passed
     assert check_doubled(lambda x: torch.nope).state == "failed"
     with pytest.raises(KeyboardInterrupt):
-        check_doubled(stopped)
+        check_doubled(raising(KeyboardInterrupt()))
     assert torch.tensor(0.3).dtype == torch.float32
-
-
-def test_a_float32_result_is_refused_and_a_float32_factor_explained():
-    assert (
-        "dtype torch.float32, expected torch.float64"
-        in check_doubled(lambda x: 2 * x.float()).message
-    )
+    message = check_doubled(lambda x: 2 * x.float()).message
+    assert "dtype torch.float32, expected torch.float64" in message
     assert check_doubled(lambda x: x @ (2 * torch.eye(3).float())).message.endswith(MIXED)
+    assert check_doubled(lambda x: x * torch.tensor(2.0, requires_grad=True)).passed
 
 
-def test_a_dtype_of_its_own_is_asked_for_and_no_input_named():
-    def nothing(attempt):
-        attempt(3, shape=dict(n=3), dtype=torch.bool)
-
-    check = Exercise(nothing)
-    assert check(lambda n: torch.ones(n) > 0).passed
-    message = "not yet: The result has dtype torch.float64, expected torch.bool."
-    assert check(lambda n: torch.ones(n)).message == message
-
-
-def test_a_text_is_asked_for_and_what_is_none_is_shown():
+def test_another_dtype_and_a_text_are_asked_for_and_what_is_none_is_shown():
     def word(attempt):
+        attempt(3, shape=dict(n=3), dtype=torch.bool)
         attempt.expect(attempt.plain(2, kind=str) == "aa", "Not two.")
 
-    check = Exercise(word)
-    assert [check(f).passed for f in (lambda n: "a" * n, lambda n: "a")] == [True, False]
-    message = "not yet: The result is of type list, expected str: ['a', 'a']."
-    assert check(lambda n: ["a"] * n).message == message
-    assert "Nothing is returned" in check(lambda n: None).message
+    def message(text):
+        return Exercise(word)(lambda n: torch.ones(n) > 0 if n == 3 else text(n)).message
 
-
-def test_axes_in_another_order_are_pointed_out():
-    assert check_doubled(lambda x: 2 * x.T).message == (
-        "not yet: The result has shape [3, 2], expected [rows 2, columns 3]. "
-        "The axes are in another order."
+    assert message(lambda n: "a" * n) == "passed (2 checks)"
+    assert message(lambda n: "a") == "not yet: Not two."
+    assert message(lambda n: ["a"] * n) == (
+        "not yet: The result is of type list, expected str: ['a', 'a']."
     )
-    assert "another order" not in check_doubled(lambda x: x[:1]).message
-
-
-def test_an_operation_that_torch_does_not_implement_is_a_mistake_and_no_stub():
-    def function(x):
-        raise NotImplementedError("'addmm' not implemented for 'Bool'")
-
-    assert check_doubled(function).state == "failed"
-
-
-def test_an_answer_that_needs_gradients_is_accepted():
-    assert check_doubled(lambda x: x * torch.tensor(2.0, requires_grad=True)).passed
+    assert "Nothing is returned" in message(lambda n: None)
+    wrong = Exercise(word)(torch.ones).message
+    assert wrong == "not yet: The result has dtype torch.float64, expected torch.bool."
 
 
 def test_two_exercises_of_one_name_are_refused():
@@ -160,7 +130,7 @@ def test_two_exercises_of_one_name_are_refused():
             pass
 
 
-def test_the_meter_counts_new_tensors_while_they_live_and_no_views():
+def test_the_meter_counts_the_numbers_of_new_tensors_while_they_live_and_no_views():
     x = torch.ones(10, 10)
     with MemoryMeter(x) as meter:
         y = x + 1
@@ -173,11 +143,6 @@ def test_the_meter_counts_new_tensors_while_they_live_and_no_views():
     with MemoryMeter(x) as meter:
         kept = [x + i for i in range(4)]
     assert (len(kept), meter.largest, meter.peak) == (4, 100, 400)
-
-
-def test_the_meter_counts_a_float64_number_once_in_a_check():
-    with double_precision():
-        x = torch.ones(10, 10)
-        with MemoryMeter(x) as meter:
-            y = x + 1
+    with double_precision(), MemoryMeter() as meter:
+        y = torch.ones(10, 10)
     assert (len(y), meter.largest) == (10, 100)

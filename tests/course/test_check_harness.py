@@ -11,7 +11,7 @@ import torch
 from course.check.exercise import EXERCISES, Exercise
 from tests.course import harness
 from tests.course.harness import OutOfTime, limited, mistakes, notebook_function, survivors
-from tests.course.mutants import mutants
+from tests.course.mutants import makes, mutants
 
 TOY = '''
 import torch
@@ -21,6 +21,7 @@ def last_rows(a, b, count):
     total = torch.sum(product[count:], dim=1)
     return total / 2
 '''
+ENDLESS = "def endless():\n    i = 0\n    while i < 3:\n        i = i + 1\n    return i"
 
 
 def notebook(path, *cells):
@@ -37,63 +38,71 @@ def test_a_function_comes_from_its_tagged_cell_with_the_imports_it_needs(tmp_pat
         ("def f(x):\n    return 1", ["exercise"]),
         ("def f(x):\n    return layers.Linear(math.pi)", ["solution"]),
     )
-    assert notebook_function(path, "solution", "f") == (
+    assert notebook_function("solution", "f", path) == (
         "import math\nfrom torch import nn as layers\ndef f(x):\n    return layers.Linear(math.pi)"
     )
-    assert notebook_function(path, "exercise", "f") == "def f(x):\n    return 1"
-
-
-def test_a_function_missing_or_defined_twice_is_an_error(tmp_path):
-    twice = [("def f(x):\n    return 1", ["solution"])] * 2
-    path = notebook(tmp_path / "a.ipynb", *twice)
+    assert notebook_function("exercise", "f", path) == "def f(x):\n    return 1"
+    path = notebook(path, *[("def f(x):\n    return 1", ["solution"])] * 2)
     with pytest.raises(ValueError, match=r"has 2 cells tagged 'solution' that define f\(\)"):
-        notebook_function(path, "solution", "f")
+        notebook_function("solution", "f", path)
     with pytest.raises(ValueError, match=r"has 0 cells tagged 'exercise' that define f\(\)"):
-        notebook_function(path, "exercise", "f")
+        notebook_function("exercise", "f", path)
 
 
-@pytest.mark.parametrize(
-    "mutant",
-    [
-        "return total / 2 -> return total * 2",
-        "return total / 2 -> return total / 3",
-        "return total / 2 -> return 2 / total",
-        "return total / 2 -> pass",
-        "product = a @ b.transpose(0, 1) -> product = a @ b",
-        "product = a @ b.transpose(0, 1) -> product = b.transpose(0, 1) @ a",
-        "product = a @ b.transpose(0, 1) -> product = a @ a.transpose(0, 1)",
-        "total = torch.sum(product[count:], dim=1) -> total = torch.sum(product[count:], dim=0)",
-        "total = torch.sum(product[count:], dim=1) -> total = torch.sum(product[count:])",
-        "total = torch.sum(product[count:], dim=1) -> total = torch.mean(product[count:], dim=1)",
-        "total = torch.sum(product[count:], dim=1) -> total = torch.sum(product[:], dim=1)",
-        "total = torch.sum(product[count:], dim=1) -> total = product[count:]",
+FAULTS = {
+    "return total / 2": ["return total * 2", "return total / 3", "return 2 / total", "pass"],
+    "product = a @ b.transpose(0, 1)": [
+        "product = a @ b",
+        "product = b.transpose(0, 1) @ a",
+        "product = a @ a.transpose(0, 1)",
     ],
-)
-def test_the_mutants_hold_the_usual_faults(mutant):
-    assert mutant in mutants(TOY)
+    "total = torch.sum(product[count:], dim=1)": [
+        "total = torch.sum(product[count:], dim=0)",
+        "total = torch.sum(product[count:])",
+        "total = torch.mean(product[count:], dim=1)",
+        "total = torch.sum(product[:], dim=1)",
+        "total = product[count:]",
+    ],
+}
 
 
-def test_every_mutant_differs_from_the_others_and_keeps_the_docstring():
-    sources = list(mutants(TOY).values())
-    assert len(set(sources)) == len(sources) > 20
-    assert all('"""Docstring."""' in source for source in sources)
+def test_the_mutants_hold_the_usual_faults_all_differ_and_keep_the_docstring():
+    table = mutants(TOY)
+    assert {f"{line} -> {fault}" for line, faults in FAULTS.items() for fault in faults} <= set(
+        table
+    )
+    assert len(set(table.values())) == len(table) > 20
+    assert all('"""Docstring."""' in source for source in table.values())
+    twice = mutants("def f(x):\n    x = x + 1\n    x = x + 1\n    return x")
+    assert {"x = x + 1 -> x = x - 1", "x = x + 1 -> x = x - 1 (again)"} <= set(twice)
 
 
-def test_the_same_fault_in_two_equal_lines_makes_two_mutants():
-    found = mutants("def f(x):\n    x = x + 1\n    x = x + 1\n    return x")
-    assert {"x = x + 1 -> x = x - 1", "x = x + 1 -> x = x - 1 (again)"} <= set(found)
+def test_a_change_names_the_mutant_that_makes_it_by_part_of_its_line():
+    mutant = "y = f(x[-1], y[-1]) -> y = f(x[-1], y[1])"
+    for change in ("y[-1] -> y[1]", "-1]) -> 1])", mutant):
+        assert makes(mutant, change)
+    for change in ("x[-1] -> x[1]", "-1 -> -2", "y -> x", "y[1] -> y[-1]"):
+        assert not makes(mutant, change)
 
 
-def test_a_mutant_survives_exactly_when_the_check_does_not_notice(monkeypatch):
+def test_a_mutant_survives_exactly_when_it_ends_and_the_check_does_not_notice(monkeypatch):
     def halved(attempt):
-        x = torch.tensor([2.0, 4.0])
-        result = attempt(x, shape=dict(entries=2))
+        result = attempt(torch.tensor([2.0, 4.0]), shape=dict(entries=2))
         attempt.expect(bool(result[0] == 1), "The first entry is wrong.")
 
     monkeypatch.setitem(EXERCISES, "halved", Exercise(halved))
-    found = survivors("halved", "def halved(x):\n    return x / 2")
-    assert "return x / 2 -> return x // 2" in found
-    assert "return x / 2 -> return x - 2" not in found
+    alive = survivors("halved", "def halved(x):\n    return x / 2")
+    assert "return x / 2 -> return x // 2" in alive
+    assert "return x / 2 -> return x - 2" not in alive
+
+    def endless(attempt):
+        attempt.expect(float(attempt()) == 3.0, "Not 3.")
+
+    monkeypatch.setitem(EXERCISES, "endless", Exercise(endless))
+    monkeypatch.setattr(harness, "limited", lambda: limited(seconds=0.1))
+    alive = survivors("endless", ENDLESS)
+    assert "while i < 3: -> while i != 3:" in alive and "i = i + 1 -> pass" not in alive
+    assert torch.get_default_dtype() == torch.float32  # as before the check that was cut short
 
 
 def test_a_mistake_known_by_a_formula_is_made_and_what_the_check_says_is_told(monkeypatch):
@@ -107,9 +116,7 @@ def test_a_mistake_known_by_a_formula_is_made_and_what_the_check_says_is_told(mo
 
     monkeypatch.setitem(EXERCISES, "halved", Exercise(halved))
     replies = mistakes("halved", lambda x: x / 2)
-    assert {"Wrong. At [0] it is 2, expected 1.", "Wrong. It is -3, expected 3."} < replies.pop(
-        "Wrong."
-    )
+    assert all(text.startswith("Wrong. ") for text in replies.pop("Wrong."))
     assert replies == {
         "Unchanged.": {"Unchanged."},
         "As it should be.": {""},
@@ -129,15 +136,3 @@ def test_what_runs_too_long_or_asks_for_too_much_memory_is_stopped_and_limits_ar
     with pytest.raises(RuntimeError, match="memory"), limited():
         torch.ones(2**33)
     assert before == (resource.getrlimit(resource.RLIMIT_DATA), signal.getsignal(signal.SIGALRM))
-
-
-def test_a_mutant_that_never_ends_does_not_survive(monkeypatch):
-    def endless(attempt):
-        attempt.expect(float(attempt()) == 3.0, "Not 3.")
-
-    monkeypatch.setitem(EXERCISES, "endless", Exercise(endless))
-    monkeypatch.setattr(harness, "limited", lambda: limited(seconds=0.1))
-    source = "def endless():\n    i = 0\n    while i < 3:\n        i = i + 1\n    return i"
-    assert "while i < 3: -> while i != 3:" in survivors("endless", source)
-    assert "i = i + 1 -> pass" not in survivors("endless", source)
-    assert torch.get_default_dtype() == torch.float32  # as before the check that was cut short

@@ -5,7 +5,8 @@ For the exercises of a chapter, ``chapter_NN.py`` beside this file holds in
 - CORRECT an answer written differently from the book's solution;
 - WRONG plausible wrong answers, each with a piece of the message it must get: those that no outcome
   of the check leads to, because a formula is a wrong answer already;
-- EQUIVALENT the mutants of the solution that are right too, "old line -> new line", and why.
+- EQUIVALENT the mutants of the solution that are right too, and why: each by as much of its line
+  as names it alone, "old -> new", or several, "old -> new or new".
 """
 
 import functools
@@ -22,13 +23,17 @@ from course import check
 from course.check import attempt
 from course.check.exercise import EXERCISES
 from tests.course.harness import mistakes, notebook_function, run, survivors
+from tests.course.mutants import makes
 
 BOOK = Path(__file__).parents[2] / "book"
 
 
 @functools.cache
 def load(name):
-    """An exercise's solution and stub from the book, and its answers from this directory."""
+    """An exercise's solution and stub from the book, and its answers from this directory.
+
+    The solution stands in the chapter where the chapter goes on with it, else in its own notebook.
+    """
     chapter = EXERCISES[name].__module__.removeprefix("course.check.")
     answers = runpy.run_path(Path(__file__).parent / f"{chapter}.py")
     notebook = chapter.replace("chapter_", "") + "_*.ipynb"
@@ -36,20 +41,12 @@ def load(name):
     return SimpleNamespace(
         name=name,
         check=EXERCISES[name],
-        stub=notebook_function(path, "exercise", name),
-        solution=solution(path, apart, name),
+        stub=notebook_function("exercise", name, path),
+        solution=notebook_function("solution", name, path, apart),
         correct=answers["CORRECT"][name],
         wrong=answers["WRONG"].get(name, []),
         equivalent=answers["EQUIVALENT"].get(name, {}),
     )
-
-
-def solution(chapter, apart, name):
-    """It stands in the chapter where the chapter goes on with it, else in a notebook of its own."""
-    try:
-        return notebook_function(chapter, "solution", name)
-    except ValueError:
-        return notebook_function(apart, "solution", name)
 
 
 @pytest.fixture(params=sorted(EXERCISES))
@@ -118,4 +115,9 @@ def test_every_answer_is_one_to_an_exercise():
 
 
 def test_only_equivalent_mutants_of_the_solution_pass(exercise):
-    assert survivors(exercise.name, exercise.solution) == set(exercise.equivalent)
+    alive = survivors(exercise.name, exercise.solution)
+    pairs = (change.split(" -> ", 1) for change in exercise.equivalent)
+    changes = [f"{old} -> {new}" for old, several in pairs for new in several.split(" or ")]
+    expected = [[m for m in alive if makes(m, change)] for change in changes]
+    assert sorted(sum(expected, [])) == sorted(alive)
+    assert all(len(named) == 1 for named in expected), expected

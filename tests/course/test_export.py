@@ -15,53 +15,43 @@ from course.claims.rows import load
 from vitlab.claims.rules import word_of
 
 BUILD = Build("0123456789ab", "2026-11-22", "https://example.org/")
+INTERVAL = "0.1 to 0.3 (95 %, 3 seeds)"
 FOUND = {
     "R65": Found("R65", "below 1e-10", "", "", "holds: by a pair", (1e-12,), "c010"),
-    "R74": Found(
-        "R74", "0.2", "0.1 to 0.3 (95 %, 3 seeds)", "", "refuted", (0.1, 0.2, 0.3), "c020"
-    ),
+    "R74": Found("R74", "0.2", INTERVAL, "", "refuted", (0.1, 0.2, 0.3), "c020"),
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def data():
     return ledger(FOUND, BUILD)
 
 
 def claim(data, name):
-    (found,) = (claim for claim in data["claims"] if claim["id"] == name)
-    return found
+    return next(claim for claim in data["claims"] if claim["id"] == name)
 
 
 def test_the_schema_takes_the_data_with_and_without_verdicts_and_nothing_wrong(data, tmp_path):
     right = {"found": data, "open": ledger({}, Build())}
-    wrong = {"id": "R1", "value": "0.2", "seeds": None, "colour": "red", "since": "today"}
+    fields = {"id": "R1", "value": "0.2", "seeds": None, "colour": "red", "since": "today"}
     wrong = {
         field: data | {"claims": [claim(data, "R65") | {field: value}]}
-        for field, value in wrong.items()
+        for field, value in fields.items()
     }
     for name, content in (right | wrong).items():
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     command = [sys.executable, "-m", "check_jsonschema", "--schemafile", export.SCHEMA]
-    said = subprocess.run(
-        [*command, *tmp_path.glob("*.json")], capture_output=True, text=True
-    ).stdout
-    assert set(re.findall(r"(\w+)\.json::", said)) == set(wrong), said
+    done = subprocess.run([*command, *tmp_path.glob("*.json")], capture_output=True, text=True)
+    assert set(re.findall(r"(\w+)\.json::", done.stdout)) == set(wrong), done.stdout
 
 
 def test_the_schema_explains_every_field():
-    unexplained = []
+    def unexplained(schema, path):
+        inner = schema.get("properties", {}) | schema.get("items", {}).get("properties", {})
+        below = [name for key in inner for name in unexplained(inner[key], f"{path}.{key}")]
+        return below if schema.get("description") else [path, *below]
 
-    def walk(schema, path):
-        if not schema.get("description"):
-            unexplained.append(path)
-        for name, inner in schema.get("properties", {}).items():
-            walk(inner, f"{path}.{name}")
-        if schema.get("items", {}).get("properties"):
-            walk(schema["items"], f"{path}[]")
-
-    walk(json.loads(export.SCHEMA.read_text()), "ledger")
-    assert unexplained == []
+    assert unexplained(json.loads(export.SCHEMA.read_text()), "ledger") == []
 
 
 def test_every_claim_is_there_with_raw_numbers_and_its_rule(data):
@@ -97,18 +87,14 @@ def test_the_table_has_a_row_for_each_claim(data):
     assert row["rule"].endswith(word_of(load().claims["R74"].rule.otherwise))
 
 
-def test_a_claim_s_entry_names_book_version_commit_and_permalink(data):
+def test_a_claim_s_entry_names_book_version_commit_and_permalink_and_latex_finds_no_command(data):
     entry = bibtex(claim(data, "R65"), BUILD)
     assert entry.startswith("@misc{minivit-book-R65,\n") and entry.endswith("}\n")
+    address = "url = {https://example.org/book/ledger.html#R65}"
     for part in ("{{The minivit authors}}", "year = {2026}", "commit 0123456789ab", "holds",
-                 "A book that checks its sources", "url = {https://example.org/book/ledger.html#R65}"):  # fmt: skip
+                 "A book that checks its sources", address):  # fmt: skip
         assert part in entry
-    assert "url" not in bibtex(claim(ledger(FOUND, Build()), "R65"), Build())
-
-
-def test_latex_finds_no_command_in_an_entry(data):
-    odd = claim(data, "R65") | {"statement": r"100 % of a_1 & {b} ^2 ~ \x #1 $"}
-    entry = bibtex(odd, Build())
-    assert r"100 \% of a\_1 \& \textbraceleft b\textbraceright" in entry
-    for each in [bibtex(one, BUILD) for one in data["claims"]]:
-        assert each.count("{") == each.count("}")
+    odd = bibtex(claim(data, "R65") | {"statement": r"100 % of a_1 & {b} ^2 ~ \x #1 $"}, Build())
+    assert "url" not in odd and r"100 \% of a\_1 \& \textbraceleft b\textbraceright" in odd
+    for entry in (bibtex(row, BUILD) for row in data["claims"]):
+        assert entry.count("{") == entry.count("}")

@@ -1,8 +1,7 @@
 """The book's claims that are measured on any model, as its ledger has them, and stored audits."""
 
 import json
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -94,32 +93,3 @@ def measured(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
 def half_of(row: Mapping[str, Any]) -> float:
     """Half the interval of a claim's figure; 0 where there is none."""
     return 0.0 if row["low"] is None else (row["high"] - row["low"]) / 2
-
-
-@dataclass(frozen=True)
-class Other:
-    """What a claim's rule says of another model than the book's."""
-
-    model: str
-    word: str
-    figure: str
-    agrees: bool
-
-
-def others(audits: Iterable[Mapping[str, Any]], claim: Claim) -> list[Other]:
-    """What stored audits say of a claim, by today's rule.
-
-    Untrained models are left out, and those on which the book itself measured the claim.
-    """
-    results = []
-    for audit in audits:
-        name = audit["model"]["name"]
-        own = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", claim.setting)
-        if audit["model"]["untrained"] or own:
-            continue
-        for row in measured(audit):
-            if row["id"] == claim.id:
-                word = claim.decide(row["figure"], half_of(row))
-                agrees = agreement(word, claim.word) in ("same word", "same side")
-                results.append(Other(name, word, claim.printed(row["figure"]), agrees))
-    return results

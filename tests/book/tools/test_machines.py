@@ -12,8 +12,7 @@ import pytest
 from book.tools import machines as tool
 from book.tools.address import ROOT
 from book.tools.first_cell import notebooks
-from course.claims.ledger import harvest
-from course.claims.machines import machines
+from course.claims.ledger import harvest, machines
 from vitlab.claims.rules import UNCERTAIN, YES, word_of
 
 REPORT = """<testsuites><testsuite>

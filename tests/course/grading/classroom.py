@@ -62,6 +62,7 @@ def add_positions(tokens, table):
     return once_right(tokens, table)
 """
 MEMORY = "    held = [torch.ones(2**27) for _ in range(200)]\n    return held[0]\n"
+PRINTS = "    for _ in range(1024):\n        print('x' * 2**20)\n    return tokens\n"
 
 
 def first(body: str, imports: str = "import torch") -> dict[str, str]:
@@ -72,10 +73,6 @@ def first(body: str, imports: str = "import torch") -> dict[str, str]:
 def wrong(turn: int) -> dict[str, str]:
     """To each exercise the wrong answer whose turn it is."""
     return {name: f"{name} = WRONG[{name!r}][{turn % WRONG[name]}][1]" for name in NAMES}
-
-
-def renamed(name: str, to: str) -> dict[str, str]:
-    return SOLVED | {name: SOLVED[name].replace(f"def {name}(", f"def {to}(")}
 
 
 def notebook(answers: dict[str, str], before: str = "", after: str = "", full=False) -> str:
@@ -110,6 +107,9 @@ def classroom(decoy: Path) -> dict[str, str]:
     other = {name: f"{name} = CORRECT[{name!r}]" for name in NAMES}
     half = {name: SOLVED[name] for name in NAMES[:2]}
     helped = first("    return shifted(tokens, table)\n")
+    helper = SOLVED[FIRST].replace(f"def {FIRST}(", "def shifted(")
+    magic = {name: f"%%time\n{text}\n!ls\nword?" for name, text in SOLVED.items()}
+    moved = SOLVED[NAMES[1]].replace(f"def {NAMES[1]}(", "def moved(")
     once = SOLVED[FIRST].replace(FIRST, "once_right") + REMOVES.replace("DECOY", repr(str(decoy)))
     chapter_5 = next(BOOK.glob("05_*.ipynb")).read_text(encoding="utf-8")
     return {
@@ -128,29 +128,19 @@ def classroom(decoy: Path) -> dict[str, str]:
         "exits": notebook(first("    sys.exit()\n", "import sys")),
         "exits_elsewhere": notebook(SOLVED, before=ALWAYS, after=ALWAYS),
         "memory": notebook(first(MEMORY)),
-        "prints_a_gigabyte": notebook(
-            first(
-                "    text = 'x' * 2**20\n    for _ in range(1024):\n        print(text)\n    return tokens\n"
-            )
-        ),
+        "prints_a_gigabyte": notebook(first(PRINTS)),
         "deletes": notebook(SOLVED | {FIRST: once}),
         "edited_checks": notebook(wrong(0), before=f"{known}\n{PATCHED}"),
         "edited_from_inside": notebook(SOLVED | {FIRST: FROM_INSIDE}),
         "forges": notebook(SOLVED | {FIRST: FORGED}),
         "cell_missing": notebook(SOLVED | {NAMES[1]: ""}),
-        "renamed": notebook(renamed(NAMES[1], "moved")),
-        "twice_last_wrong": notebook(
-            SOLVED, after=f"def {FIRST}(tokens, table):\n    return tokens"
-        ),
+        "renamed": notebook(SOLVED | {NAMES[1]: moved}),
+        "twice_last_wrong": notebook(SOLVED, after=first("    return tokens\n")[FIRST]),
         "twice_last_right": notebook(first("    return tokens\n"), after=SOLVED[FIRST]),
         "not_python": notebook(SOLVED | {FIRST: f"def {FIRST}(tokens, table)\n    return"}),
         "raises_elsewhere": notebook(SOLVED, before="1 / 0", after="1 / 0"),
-        "magics": notebook(
-            {name: f"%%time\n{text}\n!ls\nword?" for name, text in SOLVED.items()}, before="%pylab"
-        ),
-        "helper_after": notebook(
-            helped, after=SOLVED[FIRST].replace(f"def {FIRST}(", "def shifted(")
-        ),
+        "magics": notebook(magic, before="%pylab"),
+        "helper_after": notebook(helped, after=helper),
         "other_chapter": chapter_5,
         "empty": "",
         "no_json": "PK\x03\x04 this is a zip",

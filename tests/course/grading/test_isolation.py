@@ -71,33 +71,23 @@ def outcome(folder):
             for attack, (line, _) in ATTACKS.items()
         ]  # fmt: skip
         outcomes, lacking = examined(answers, 20, 500, [folder / "handed in"])
-    return {attack: outcomes[name]["message"] for attack, name in NAMES.items()}, lacking
+    return {attack: outcomes[name].message for attack, name in NAMES.items()}, lacking
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_where_namespaces_are_allowed_an_answer_is_shut_in(outcome, attack, folder):
     messages, lacking = outcome
-    if lacking:
+    if lacking and attack != "the environment":  # which is the examiner's own on every system
         pytest.skip(f"here: {lacking}")
     assert ATTACKS[attack][1] in messages[attack]
     assert (folder / "file").exists()
 
 
-def test_the_environment_is_the_examiners_own_on_every_system(outcome):
-    assert "(True, False)" in outcome[0]["the environment"]
-
-
-@pytest.mark.parametrize(
-    ("command", "lack"),
-    [
-        (("false",), "namespaces are refused ()"),
-        (("no-such-command",), "namespaces cannot be made ("),
-    ],
-)
-def test_a_system_without_namespaces_is_named(monkeypatch, command, lack):
-    monkeypatch.setattr(isolation, "UNSHARE", command)
-    before, lacking = isolation.namespaces()
-    assert before == () and lacking[0].startswith(lack)
+def test_a_system_without_namespaces_is_named(monkeypatch):
+    for command, lack in {"false": "are refused ()", "no-such-command": "cannot be made ("}.items():
+        monkeypatch.setattr(isolation, "UNSHARE", (command,))
+        before, lacking = isolation.namespaces()
+        assert before == () and lacking[0].startswith(f"namespaces {lack}")
     monkeypatch.setattr(sys, "platform", "darwin")
     assert isolation.namespaces() == ((), ["no namespaces on darwin"])
 

@@ -6,15 +6,9 @@ import nbformat
 import pytest
 
 from book.tools.edition.student import exchange
-from course.grading.answers import BOOK, answer, chapter, chapter_of, solution
+from course.grading.answers import BOOK, answer, chapter, chapter_of
 from course.grading.definitions import needed, statements
 from course.grading.notebook import Unreadable, read
-
-
-def slice_of(*cells, name="f"):
-    found = [each for number, cell in enumerate(cells) for each in statements(cell, number)]
-    target = max(i for i, each in enumerate(found) if name in each.gives)
-    return "\n".join(each.text for each in needed(found, target))
 
 
 @pytest.mark.parametrize(
@@ -34,26 +28,22 @@ def slice_of(*cells, name="f"):
     ],
 )  # fmt: skip
 def test_a_slice_holds_what_a_function_needs_and_no_more(cells, expected):
-    assert slice_of(*cells) == expected
-
-
-def test_every_solution_of_the_book_is_found_with_no_cell_that_measures_or_draws():
-    of = chapter(2)
-    for name in of.exercises:
-        assert len(statements(solution(of, name), 0)) <= 5
+    listed = [each for number, cell in enumerate(cells) for each in statements(cell, number)]
+    target = max(i for i, each in enumerate(listed) if "f" in each.gives)
+    assert "\n".join(each.text for each in needed(listed, target)) == expected
 
 
 def written(tmp_path, *cells, ids=()):
-    ids = ids or [f"x{i}" for i in range(len(cells))]
-    code = [{"cell_type": "code", "source": s, "id": i} for s, i in zip(cells, ids, strict=True)]
+    code = [{"cell_type": "code", "source": text} for text in cells]
+    for cell, name in zip(code, ids, strict=False):
+        cell["id"] = name
     path = tmp_path / "a.ipynb"
     path.write_text(json.dumps({"cells": code}), encoding="utf-8")
     return path
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
+def test_what_is_no_notebook_is_refused_in_one_sentence(tmp_path):
+    for content, reason in [
         ("", "The file is empty."),
         ("PK zip", "The file is no notebook, which is JSON"),
         ("[" * 100_000, "The file is no notebook"),
@@ -61,14 +51,11 @@ def written(tmp_path, *cells, ids=()):
         ('{"worksheets": [{"cells": []}]}', "older than version 4"),
         ('{"cells": [{"cell_type": "code", "source": null}]}', "The notebook has no code."),
         (json.dumps({"cells": [{"cell_type": "code", "source": "#" * 3_000_000}]}), "2 MB of code"),
-    ],
-)
-def test_what_is_no_notebook_is_refused_in_one_sentence(tmp_path, content, said):
-    path = tmp_path / "a.ipynb"
-    path.write_text(content, encoding="utf-8")
-    with pytest.raises(Unreadable) as raised:
-        read(path)
-    assert said in str(raised.value) and "\n" not in str(raised.value)
+    ]:
+        (tmp_path / "a.ipynb").write_text(content, encoding="utf-8")
+        with pytest.raises(Unreadable, match=reason) as raised:
+            read(tmp_path / "a.ipynb")
+        assert "\n" not in str(raised.value)
     with pytest.raises(Unreadable, match="cannot be read"):
         read(tmp_path)  # a folder may be called like a notebook
 
@@ -87,12 +74,9 @@ def test_a_chapter_is_known_by_its_exercises(tmp_path):
     assert chapter_of(read(written(tmp_path, "print(1)"))) is None
 
 
-def test_the_books_own_solution_is_nobodys_answer(tmp_path):
+def test_the_books_own_solution_and_what_stands_in_for_it_are_nobodys_answer(tmp_path):
     notebook = read(next(BOOK.glob("03_*.ipynb")))
     assert "raise NotImplementedError" in answer(notebook, chapter(3), "add_positions").source
-
-
-def test_what_stands_in_for_a_solution_in_a_notebook_handed_out_is_nobodys_answer(tmp_path):
     handed_out = nbformat.read(next(BOOK.glob("02_*.ipynb")), as_version=4)
     exchange(handed_out, "02_attention")
     nbformat.write(handed_out, tmp_path / "a.ipynb")
@@ -103,18 +87,15 @@ def test_what_stands_in_for_a_solution_in_a_notebook_handed_out_is_nobodys_answe
         assert source.endswith("raise NotImplementedError\n") and "written_or" not in source
 
 
-@pytest.mark.parametrize(
-    ("cell", "said"),
-    [
-        ("import torch\ndef plus(a): pass", "the cell that held it defines plus."),
-        ("def add_positions(a)", "Cell 1, which has add_positions, is not Python: expected ':'"),
-        ("", "its cell is missing, or the function was renamed."),
-    ],
-)
-def test_a_function_that_is_not_there_is_looked_for(tmp_path, cell, said):
+def test_a_function_that_is_not_there_is_looked_for(tmp_path):
     of = chapter(3)
-    path = written(tmp_path, cell, "check.move_by(1)", ids=[of.cells["add_positions"], "b"])
-    assert said in answer(read(path), of, "add_positions").missing
+    for cell, reason in {
+        "import torch\ndef plus(a): pass": "the cell that held it defines plus.",
+        "def add_positions(a)": "Cell 1, which has add_positions, is not Python: expected ':'",
+        "": "its cell is missing, or the function was renamed.",
+    }.items():
+        path = written(tmp_path, cell, "check.move_by(1)", ids=[of.cells["add_positions"], "b"])
+        assert reason in answer(read(path), of, "add_positions").missing
 
 
 def test_what_a_teacher_should_look_at_is_noted(tmp_path):

@@ -43,16 +43,12 @@ def test_the_commands_grade_a_notebook_of_the_book_as_not_attempted(tmp_path):
         assert (tmp_path / "graded" / own).stat().st_size
 
 
-def test_options_and_numbers_are_those_of_the_command(capsys):
+def test_options_points_and_numbers_are_those_of_the_command(tmp_path, capsys):
     with pytest.raises(SystemExit):
         command.main(["--help"])
-    said = capsys.readouterr().out
-    for option in re.findall(r"`(--\w+)", PAGE):
-        assert option in said
+    options = capsys.readouterr().out
+    assert all(option in options for option in re.findall(r"`(--\w+)", PAGE))
     assert f"after {Rules().seconds:g} s" in PAGE and f"{Rules().megabytes} MB" in PAGE
-
-
-def test_the_points_are_read(tmp_path):
     (tmp_path / "points.yml").write_text(blocks("yaml")[0])
     assert read_points(tmp_path / "points.yml") == {"multi_head": 10, "masked_softmax": 5}
 

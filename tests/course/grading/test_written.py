@@ -8,7 +8,6 @@ import pytest
 from bs4 import BeautifulSoup
 
 from course.grading import codec, command, tables
-from course.grading.answers import exercises
 from course.grading.command import find
 from course.grading.grade import Graded, Mark, Submission, read_points, share
 from course.grading.tables import page
@@ -26,13 +25,15 @@ def read_rows(path):
         return list(csv.reader(file))
 
 
-@pytest.mark.parametrize(
-    ("state", "right", "asked", "expected"),
-    [("passed", 3, 8, 1), ("failed", 2, 8, 0.25), ("failed", 9, 8, 7 / 8), ("stopped", 4, 8, 0.5),
-     ("open", 0, 8, 0), ("missing", 0, 8, 0), ("failed", -1, 8, 0), ("failed", 3, 1, 0), ("failed", 0, 0, 0)],
-)  # fmt: skip
-def test_a_part_of_the_points_for_a_part_of_the_expectations(state, right, asked, expected):
-    assert share(state, right, asked) == expected
+def test_a_part_of_the_points_for_a_part_of_the_expectations():
+    assert [share("failed", met, 8) for met in (-1, 0, 2, 8, 9)] == [0, 0, 1 / 4, 7 / 8, 7 / 8]
+    assert [share(state, 4, 8) for state in ("passed", "stopped", "open", "missing")] == [
+        1,
+        1 / 2,
+        0,
+        0,
+    ]
+    assert share("failed", 3, 1) == share("failed", 0, 0) == 0
 
 
 def test_tables_have_a_row_for_each_notebook_whatever_became_of_it(tmp_path):
@@ -42,9 +43,8 @@ def test_tables_have_a_row_for_each_notebook_whatever_became_of_it(tmp_path):
         ["Ada", "7", "03_positions", "14.0", "20", "10.0", "4.0", "rotary_2d: not yet: It <turns> backwards."],
         ["'=1+1", "", "", "0", "20", "", "", "The file is empty."],
     ]  # fmt: skip
-    canvas = read_rows(tmp_path / "canvas.csv")
-    assert canvas[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "03_positions"]
-    assert canvas[1:3] == [
+    assert read_rows(tmp_path / "canvas.csv")[:3] == [
+        ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "03_positions"],
         ["    Points Possible", "", "", "", "", "20"],
         ["Ada", "7", "", "", "", "14.0"],
     ]
@@ -53,9 +53,6 @@ def test_tables_have_a_row_for_each_notebook_whatever_became_of_it(tmp_path):
     assert "rotary_2d (4 of 10): not yet: It <turns> backwards." in moodle[1][4]
     assert len(json.loads((tmp_path / "grades.json").read_text())) == 2
     assert (tmp_path / "students" / "_1_1" / "report.html").exists()
-
-
-def test_gradescopes_file_has_scores_that_add_up():
     result = tables.as_gradescope(DONE)
     assert result["score"] == sum(test["score"] for test in result["tests"]) == 14
     assert {test["status"] for test in result["tests"]} == {"passed", "failed"}
@@ -82,47 +79,45 @@ def test_names_and_ids_come_from_what_canvas_and_moodle_call_files(tmp_path):
     assert len({each.student for each in found.values()}) == len(found) == 5
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("multi_head: -1", "has 'multi_head': -1, expected"),
-        ("multi_head: true", "has 'multi_head': True, expected"),
-        ("multi_hat: 1", "has 'multi_hat': 1, expected an exercise"),
-        ("[1]", "has '[1]': None, expected"),
-        ("", "has 'None': None, expected"),
-        ("a: [", "is neither YAML nor JSON"),
-    ],
-)
-def test_points_that_make_no_sense_are_refused(tmp_path, text, said):
+def test_points_that_make_no_sense_are_refused(tmp_path):
     path = tmp_path / "points.yml"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=r"points.yml") as raised:
-        read_points(path)
-    assert said in str(raised.value)
+    for text, reason in {
+        "multi_head: -1": "has 'multi_head': -1, expected",
+        "multi_head: true": "has 'multi_head': True, expected",
+        "multi_hat: 1": "has 'multi_hat': 1, expected an exercise",
+        "[1]": r"has '\[1\]': None, expected",
+        "": "has 'None': None, expected",
+        "a: [": "is neither YAML nor JSON",
+    }.items():
+        path.write_text(text)
+        with pytest.raises(ValueError, match=f"points.yml {reason}"):
+            read_points(path)
 
 
-def test_a_place_without_notebooks_is_refused_and_nothing_is_written(tmp_path, capsys):
+def test_a_place_without_notebooks_and_options_without_sense_are_refused(tmp_path, capsys):
     out = tmp_path / "out"
     for place in (tmp_path, tmp_path / "nowhere"):
         assert command.main([str(place), "--out", str(out)]) == 2
     assert "has no notebook (*.ipynb) in it" in capsys.readouterr().err
     assert not out.exists()
+    for wrong in (["--chapter", "99"], ["--time", "0"], ["--memory", "x"]):
+        with pytest.raises(SystemExit):
+            command.main([".", *wrong])
+        assert f"argument {wrong[0]}: " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("wrong", [["--chapter", "99"], ["--time", "0"], ["--memory", "x"]])
-def test_options_that_make_no_sense_are_refused(wrong, capsys):
-    with pytest.raises(SystemExit):
-        command.main([".", *wrong])
-    assert f"argument {wrong[0]}: " in capsys.readouterr().err
-
-
-def test_every_exercise_belongs_to_a_chapter():
-    assert set(exercises()) == set(range(1, 24))
-
-
-@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b"\xff", b"[" * 10**5, b'{"plain": []}',
-    b'{"dtype": "torch.float32", "shape": [9], "data": ""}', b'{"dtype": "os", "shape": [], "data": ""}',
-])  # fmt: skip
-def test_bytes_that_nobody_encoded_are_a_value_error(data):
-    with pytest.raises(ValueError, match="not what encode writes"):
-        codec.decode(data)
+def test_bytes_that_nobody_encoded_are_a_value_error():
+    sizes_disagree = b'{"dtype": "torch.float32", "shape": [9], "data": ""}'
+    no_dtype = b'{"dtype": "os", "shape": [], "data": ""}'
+    for data in (
+        b"",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b"[" * 10**5,
+        b'{"plain": []}',
+        sizes_disagree,
+        no_dtype,
+    ):
+        with pytest.raises(ValueError, match="not what encode writes"):
+            codec.decode(data)
