@@ -106,11 +106,11 @@ def create(name: str, **changes: Any) -> Model:
     ten classes, ``image_size=(224, 320)`` positions for images of that size. Parts are
     taken out with :func:`~minivit.surgery.remove`.
     """
-    config, removed = described(name)
-    return build(changed(config, changes), removed)
+    config, removed = config_for(name)
+    return build(replace_config(config, changes), removed)
 
 
-def changed(config: Config, changes: Mapping[str, Any]) -> Config:
+def replace_config(config: Config, changes: Mapping[str, Any]) -> Config:
     """A configuration with other values in some fields."""
     kind = ViTVariantConfig if isinstance(config, ViTConfig) else type(config)
     known = [field.name for field in fields(kind)]
@@ -119,13 +119,13 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
         if "dim" in known and field in PARTS and none:
             raise ValueError(f"got {field}={value!r}: use minivit.remove(model, {field!r})")
         if field not in known:
-            raise ValueError(f"a {family(config)} has no field {field!r}: {near(field, known)}")
+            raise ValueError(f"a {family(config)} has no field {field!r}: {suggest(field, known)}")
     if kind is ViTVariantConfig:
         return config_of(**vars(config) | dict(changes))
     return replace(config, **changes)
 
 
-def described(name: str) -> tuple[Config, Removed]:
+def config_for(name: str) -> tuple[Config, Removed]:
     """How one of :func:`models` is built: its configuration, and what is removed."""
     if name in MODELS:
         return MODELS[name], ()
@@ -137,11 +137,11 @@ def described(name: str) -> tuple[Config, Removed]:
         )
     about = describe(files[name]) if name in files else None
     if about is None or about.config is None:
-        raise ValueError(f"there is no model {name!r}: {near(str(name), [*MODELS, *files])}")
+        raise ValueError(f"there is no model {name!r}: {suggest(str(name), [*MODELS, *files])}")
     return about.config, about.removed
 
 
-def near(name: str, names: Collection[str]) -> str:
+def suggest(name: str, names: Collection[str]) -> str:
     """Says which names are close to one that does not exist; all of them, if none is."""
     close = get_close_matches(name, names)
     return f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(names)}"
@@ -182,7 +182,7 @@ def models() -> Entries:
     """
     entries = []
     for name, known in weights().items():
-        config, removed = described(name)
+        config, removed = config_for(name)
         with torch.device("meta"):
             parameters = sum(p.numel() for p in build(config, removed).parameters())
         patch_size = getattr(config, "patch_size", None)

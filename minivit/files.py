@@ -29,7 +29,7 @@ MODEL = "model.safetensors"  # in the folder of a training
 
 
 @dataclass(frozen=True)
-class About:
+class Metadata:
     """What is known of a model beside its numbers; none where it is not known."""
 
     config: Config | None = None
@@ -39,7 +39,7 @@ class About:
     removed: Removed = ()
 
 
-def to_json(about: About) -> dict[str, Any]:
+def to_json(about: Metadata) -> dict[str, Any]:
     """What is known of a model, in JSON's types."""
     return {
         "family": about.config and family(about.config),
@@ -51,7 +51,7 @@ def to_json(about: About) -> dict[str, Any]:
     }
 
 
-def from_json(fields: Mapping[str, Any]) -> About:
+def from_json(fields: Mapping[str, Any]) -> Metadata:
     """The way back from :func:`to_json`, once JSON has been read; ValueError if it is no model."""
     configs: dict[str, Any] = {kind.__name__: config for config, kind in FAMILIES.items()}
     configs |= {"ViT": config_of, "ViTVariant": config_of}
@@ -59,11 +59,11 @@ def from_json(fields: Mapping[str, Any]) -> About:
     classes, licence = fields.get("classes"), fields.get("licence")
     texts = isinstance(classes, list | tuple | None) and isinstance(licence, str | None)
     texts = texts and all(isinstance(name, str) for name in classes or ())
-    surplus = fields.keys() - {"family", *About.__dataclass_fields__}
+    surplus = fields.keys() - {"family", *Metadata.__dataclass_fields__}
     try:
         if surplus or not texts:
             raise TypeError(f"{classes=}, {licence=} and fields {sorted(surplus)}")
-        return About(
+        return Metadata(
             # A file that does not say its family holds a ViT.
             None if config is None else configs[fields.get("family", "ViT")](**_tuples(config)),
             None if preprocess is None else Preprocess(**_tuples(preprocess)),
@@ -117,16 +117,16 @@ def save(model: Model, path: str | PathLike[str]) -> None:
             "After another head, for example, set model.config = "
             "dataclasses.replace(model.config, classes=...)"
         ) from error
-    about = to_json(About(model.config, model.preprocess, names, model.licence, model.removed))
+    about = to_json(Metadata(model.config, model.preprocess, names, model.licence, model.removed))
     state = {key: tensor.contiguous() for key, tensor in model.state_dict().items()}
     text = json.dumps({"sha256": fingerprint(state, about), **about})
     # To memory first: safetensors' own writer calls a full disk no OSError, and lets nobody read.
     content = safetensors_bytes(state, {KEY: text})
-    with replacing(path) as scratch:
+    with atomic_write(path) as scratch:
         scratch.write_bytes(content)
 
 
-def read(path: Path) -> tuple[dict[str, Any], About]:
+def read(path: Path) -> tuple[dict[str, Any], Metadata]:
     """Reads the state dict in a file, and what :func:`save` wrote beside it; nothing is executed.
 
     The file is ``.safetensors``, or what ``torch.save`` wrote: a state dict, alone or under
@@ -152,7 +152,7 @@ def read(path: Path) -> tuple[dict[str, Any], About]:
     if odd:
         got = f"a {type(content).__name__} with {str(odd[0])[:100]}"
         raise ValueError(f"expected a state dict of dense tensors, at {path}: got {got}")
-    return content, About()
+    return content, Metadata()
 
 
 def _dense(value: Any) -> bool:
@@ -176,12 +176,12 @@ def reason(error: Exception) -> str:
     return f"{type(error).__name__}: {why.partition('. ')[0].splitlines()[0] if why else ''}"
 
 
-def describe(path: Path) -> About:
+def describe(path: Path) -> Metadata:
     """Reads what :func:`save` wrote beside the numbers of a ``.safetensors`` file, without them."""
     return _read_safetensors(path, numbers=False)[1]
 
 
-def _read_safetensors(path: Path, numbers: bool = True) -> tuple[dict[str, Tensor], About]:
+def _read_safetensors(path: Path, numbers: bool = True) -> tuple[dict[str, Tensor], Metadata]:
     from safetensors import safe_open
 
     with safe_open(path, framework="pt") as file:
@@ -215,7 +215,7 @@ def fingerprint(state: Mapping[str, Tensor], text: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """Gives a scratch path; what is written there becomes ``path`` at the end, whole or not at all.
 
     The scratch folder stands beside ``path``, so that the last step is a rename. It goes in any

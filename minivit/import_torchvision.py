@@ -3,7 +3,7 @@
 On Linux the package registry has torchvision only as a CUDA build. Beside a CPU build of torch its
 compiled library cannot load, and its Python files stop at two operators that this library would
 have declared. With these declared, its models, weights and data sets work: they are Python alone.
-After :func:`mend` a plain ``import torchvision`` works too, that of ``timm`` included.
+After :func:`patch_torchvision_import` a plain ``import torchvision`` works too, and timm's own.
 """
 
 import sys
@@ -47,7 +47,7 @@ class Finder(MetaPathFinder):
         return spec
 
 
-def mend() -> None:
+def patch_torchvision_import() -> None:
     """Makes ``import torchvision`` work in this process, whatever build of torch there is."""
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, Finder())
@@ -55,7 +55,7 @@ def mend() -> None:
 
 def imported() -> Any:
     """torchvision; ModuleNotFoundError, which says what installs it, where it is not there."""
-    mend()
+    patch_torchvision_import()
     try:
         return import_module("torchvision")
     except ModuleNotFoundError as error:

@@ -13,9 +13,9 @@ from urllib.parse import urlparse
 import torch
 
 from minivit import torchvision_resnet as resnet
-from minivit.catalogue import MODELS, TORCHVISION, V1, changed, described, shipped
+from minivit.catalogue import MODELS, TORCHVISION, V1, config_for, replace_config, shipped
 from minivit.families import build, family
-from minivit.files import MODEL, About, fields_of, read, replacing
+from minivit.files import MODEL, Metadata, atomic_write, fields_of, read
 from minivit.model import Config, Model, Removed, check_state
 from minivit.patches import pair
 from minivit.positions import resample
@@ -66,8 +66,8 @@ def load(
     # A path has a dot or a slash. The catalogue says of an unknown model what there is.
     if isinstance(weights, str) and weights.isidentifier() and name in MODELS:
         return load_torchvision(name, weights, changes)
-    config, removed = described(name)
-    changed(config, changes)  # refuses them before the file is read
+    config, removed = config_for(name)
+    replace_config(config, changes)  # refuses them before the file is read
     state, about = read(Path(weights))
     return _filled(f"{weights} into {name}", state, about, (config, removed), changes)
 
@@ -93,8 +93,8 @@ def load_torchvision(name: str, weights: str, changes: Mapping[str, Any]) -> Mod
 
     entry = imported().models.get_model_weights(name)[weights]
     preprocess = Preprocess.like(entry.transforms())
-    config = changed(MODELS[name], {**changes, "image_size": preprocess.size})
-    about = About(config, preprocess, entry.meta["categories"], entry.meta.get("license"))
+    config = replace_config(MODELS[name], {**changes, "image_size": preprocess.size})
+    about = Metadata(config, preprocess, entry.meta["categories"], entry.meta.get("license"))
     path = fetch(entry.url)
     return _filled(f"{path} into {name}", read(path)[0], about, (config, ()), changes)
 
@@ -102,7 +102,7 @@ def load_torchvision(name: str, weights: str, changes: Mapping[str, Any]) -> Mod
 def _filled(
     whose: str,
     state: dict[str, Any],
-    about: About,
+    about: Metadata,
     built: tuple[Config, Removed],
     changes: Mapping[str, Any],
 ) -> Model:
@@ -110,7 +110,7 @@ def _filled(
     wanted = changes.get("image_size")
     if about.config and wanted is not None:
         changes = {**changes, "image_size": about.config.image_size}
-    config, removed = changed(built[0], changes), built[1]
+    config, removed = replace_config(built[0], changes), built[1]
     try:
         if about.config:
             _check_config(about, config, removed, state)
@@ -138,7 +138,7 @@ def _filled(
     return (model if wanted is None else resized(model, wanted)).eval()
 
 
-def _check_config(about: About, asked: Config, removed: Removed, state: dict[str, Any]) -> None:
+def _check_config(about: Metadata, asked: Config, removed: Removed, state: dict[str, Any]) -> None:
     """Refuses the configuration of a file that is not the one asked for, or not of its tensors."""
     saved: Any = about.config
     ours: dict[str, Any] = {"family": family(asked), "removed": removed, **fields_of(asked)}
@@ -204,7 +204,9 @@ def fetch(url: str) -> Path:
                 if hashlib.file_digest(file, "sha256").hexdigest().startswith(digits):
                     return cached
         cached.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(cached) as scratch:  # torch.hub leaves its own scratch file on a full disk
+        with atomic_write(
+            cached
+        ) as scratch:  # torch.hub leaves its own scratch file on a full disk
             torch.hub.download_url_to_file(url, str(scratch), digits)
     except (OSError, HTTPException, RuntimeError) as error:  # torch.hub says RuntimeError of a hash
         raise OSError(

@@ -24,9 +24,9 @@ install_import_hook(
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
 )
 
-from minivit.import_torchvision import mend  # noqa: E402
+from minivit.import_torchvision import patch_torchvision_import  # noqa: E402
 
-mend()  # before a test imports torchvision, or timm
+patch_torchvision_import()  # before a test imports torchvision, or timm
 
 
 def seed(name: str) -> None:

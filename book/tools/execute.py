@@ -29,7 +29,7 @@ from book.tools.first_cell import first_cell
 from book.tools.first_cell import notebooks as all_notebooks
 from book.tools.mobile_layout import MIME
 from book.tools.outputs import changes, of_verdict
-from minivit.files import replacing
+from minivit.files import atomic_write
 
 LEVELS = 8  # of 255
 STARTUP = "from book.tools import mobile_layout; mobile_layout.install()"
@@ -108,7 +108,7 @@ def execute(path: Path) -> bool:
     nbformat.validate(notebook)
     after = nbformat.writes(notebook) + "\n"
     if after != before:
-        with replacing(path) as scratch:
+        with atomic_write(path) as scratch:
             scratch.write_text(after, encoding="utf-8")
     return after != before
 

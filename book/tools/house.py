@@ -37,17 +37,17 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "minivit": Part(["minivit"], 3_700, "3,500 lines", 25),
-    "vitlab": Part(["vitlab"], 13_900, "10,500 lines, 110 files", 129),
+    "minivit": Part(["minivit"], 3_500, "3,500 lines", 25),
+    "vitlab": Part(["vitlab"], 11_750, "10,500 lines, 110 files", 110),
     **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][2:]},
-    "course": Part(["course"], 9_800),
+    "course": Part(["course"], 8_400),
     "studies": Part(["studies"], 5_150, "4,700 lines"),
     "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_150, "3,700 lines"),
-    "all Python but tests": Part(FLOORS[""], 37_900, "32,000 lines"),
-    "tests": Part(["tests"], 29_200, "22,000 lines"),
+    "all Python but tests": Part(FLOORS[""], 32_800, "32,000 lines"),
+    "tests": Part(["tests"], 23_300, "22,000 lines"),
     "JavaScript, CSS": Part(["book/_static"], 4_750, "4,750 lines", suffixes=(".js", ".css")),
 }
-MOST_GUARDS, GOAL_OF_GUARDS = 0.072, 0.05  # of the lines of code of minivit and vitlab
+MOST_GUARDS, GOAL_OF_GUARDS = 0.05, 0.05  # of the lines of code of minivit and vitlab
 
 
 def files(part: Part, root: Path = ROOT) -> list[Path]:

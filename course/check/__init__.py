@@ -7,9 +7,9 @@ from importlib import import_module
 from pathlib import Path
 
 from course.check.exercise import EXERCISES
-from minivit.import_torchvision import mend
+from minivit.import_torchvision import patch_torchvision_import
 
-mend()  # every chapter imports this first, and some torchvision after it
+patch_torchvision_import()  # every chapter imports this first, and some torchvision after it
 
 for _path in sorted(Path(__file__).parent.glob("chapter_*.py")):
     import_module(f"{__name__}.{_path.stem}")

@@ -19,7 +19,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 import minivit
-from minivit.import_torchvision import imported, mend
+from minivit.import_torchvision import imported, patch_torchvision_import
 from studies.benchmarks import middle, parsed, parser
 from studies.shared.timing import interleaved
 
@@ -28,7 +28,7 @@ BF16 = "minivit bf16"  # model.bfloat16(): the one line that the README document
 
 
 def _timm(name: str) -> nn.Module:
-    mend()  # timm imports torchvision itself
+    patch_torchvision_import()  # timm imports torchvision itself
     import timm
 
     return timm.create_model(f"vit_base_patch{PATCH[name]}_224")

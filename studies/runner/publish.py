@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import minivit
 from minivit.catalogue import CHECKPOINTS, MODELS
-from minivit.files import replacing
+from minivit.files import atomic_write
 from studies.runner.storage import HERE, Store
 from vitlab.data import load_data
 from vitlab.training import Scores, evaluate
@@ -53,7 +53,7 @@ def publish(study: str, row: str, name: str, store: Store = HERE) -> dict[str, S
     model.licence = LICENCE
     checkpoints = store.root / CHECKPOINTS.relative_to(HERE.root)
     checkpoints.mkdir(parents=True, exist_ok=True)
-    with replacing(checkpoints / f"{name}.safetensors") as scratch:
+    with atomic_write(checkpoints / f"{name}.safetensors") as scratch:
         minivit.save(model, scratch)
         lesser = minivit.load(scratch)
         for part, split in held_out.items():
@@ -79,7 +79,7 @@ The parameters are stored in half precision and loaded in float32.
 Licence of the weights: {LICENCE}. They were trained on {TRAINED_ON[data.name]}. \
 What follows was measured when it was trained, in float32.
 {rest}"""
-    with replacing(checkpoints / f"{name}.md") as scratch:
+    with atomic_write(checkpoints / f"{name}.md") as scratch:
         scratch.write_text(text, encoding="utf-8")
     return scores["test"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from minivit.files import replacing
+from minivit.files import atomic_write
 from vitlab.extras import has_bfloat16
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +48,7 @@ def write(figures: Figures, path: Path) -> None:
     """Writes figures, which must be finite, to a JSON file, completely or not at all."""
     text = json.dumps(figures, indent=1, allow_nan=False) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as scratch:
+    with atomic_write(path) as scratch:
         scratch.write_text(text)
 
 

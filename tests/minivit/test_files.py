@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from minivit.catalogue import create
-from minivit.files import replacing, save
+from minivit.files import atomic_write, save
 from minivit.loading import load
 from minivit.preprocessing import Preprocess
 from minivit.surgery import NoResidualBlock
@@ -91,12 +91,12 @@ def test_a_save_on_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_neither_an_interrupt_nor_a_new_file_disturbs_the_old_one(tmp_path):
     path = tmp_path / "a.bin"
     path.write_text("old")
-    with pytest.raises(KeyboardInterrupt), replacing(path) as scratch:
+    with pytest.raises(KeyboardInterrupt), atomic_write(path) as scratch:
         scratch.write_text("half")
         raise KeyboardInterrupt
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"a.bin": "old"}
     with path.open() as reader:
-        with replacing(path) as scratch:
+        with atomic_write(path) as scratch:
             scratch.write_text("new")
             assert path.read_text() == "old"
         assert reader.read() == "old"

@@ -24,7 +24,7 @@ USE = "import torch, torchvision.transforms.v2; print(torchvision.models.vit_b_3
     "code",
     [
         f"from course import check\nimport torchvision\n{USE}",
-        f"from minivit.import_torchvision import mend\nmend()\nimport timm, torchvision\n{USE}",
+        f"from minivit.import_torchvision import patch_torchvision_import\nmend()\nimport timm, torchvision\n{USE}",
     ],
 )
 def test_torchvision_imports_whatever_build_of_torch_is_installed(code):
@@ -45,7 +45,7 @@ def test_a_torchvision_that_runs_or_fails_by_itself_is_run_once(tmp_path, conten
     (tmp_path / "torchvision.py").write_text(content)
     result = run(
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from minivit import import_torchvision as one; one.mend()\n"
+        "from minivit import import_torchvision as one; one.patch_torchvision_import()\n"
         "import torchvision; print(one._declared)"
     )
     assert (result.stdout or result.stderr).endswith(said)

@@ -4,7 +4,7 @@ from torch import nn
 
 import minivit
 from minivit import ViTConfig
-from minivit.catalogue import changed
+from minivit.catalogue import replace_config
 from minivit.families import build
 from minivit.parts import AttentionPool, local_mask, window_mask
 from minivit.patches import grid_of
@@ -17,7 +17,7 @@ SMALL = ViTConfig((12, 20), (4, 5), 2, 7, dim=24, depth=2, heads=3, mlp_ratio=1.
 def made(seed=0, removed=(), **changes):
     """A small model that is random in every number: the head of an untrained one is zero."""
     torch.manual_seed(seed)
-    model = build(changed(SMALL, changes), [(part, None) for part in removed]).eval()
+    model = build(replace_config(SMALL, changes), [(part, None) for part in removed]).eval()
     for p in model.parameters():
         nn.init.normal_(p, std=0.3)
     return model

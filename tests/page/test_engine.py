@@ -5,7 +5,7 @@ import torch
 from einops import rearrange
 
 import minivit
-from minivit.catalogue import described, shipped
+from minivit.catalogue import config_for, shipped
 from minivit.patches import patchify, unpatchify
 from tests.page.conftest import images, job, model
 from tests.parity import draw
@@ -129,7 +129,7 @@ def test_heads_that_are_off_add_nothing_and_patches_move_and_are_covered_as_imag
 
 
 def test_a_model_of_another_shape_than_square_is_run_as_torch_runs_it(answers):
-    others = {type(described(name)[0]).__name__ for name in set(shipped()) - set(RUNS)}
+    others = {type(config_for(name)[0]).__name__ for name in set(shipped()) - set(RUNS)}
     assert others <= {"HybridConfig"}, "shipped models of all other kinds run"
     of = minivit.create(
         "vit_32px", image_size=(8, 12), patch_size=(2, 4), depth=2, pool="class", classes=3

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import minivit
-from minivit.files import fingerprint, replacing
+from minivit.files import atomic_write, fingerprint
 from minivit.preprocessing import Preprocess
 from vitlab.calls import expect
 from vitlab.claims.images import images_for
@@ -98,7 +98,7 @@ class Audit:
             if name not in rows and row["state"] in ("measured", "cannot be asked"):
                 rows[name] = row
                 content = {"conditions": self.conditions, "answers": rows}
-                with replacing(kept) as scratch:
+                with atomic_write(kept) as scratch:
                     scratch.write_text(json.dumps(content))
             yield row
 

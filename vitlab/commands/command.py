@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from tyro.conf import arg
 
 import vitlab
-from minivit.files import replacing
+from minivit.files import atomic_write
 from minivit.loading import resized
 from minivit.model import Model
 from minivit.torchvision import from_torchvision
@@ -100,5 +100,5 @@ def checked(path: Path, *endings: str) -> Path:
 
 def draw(path: Path, figure: Any) -> None:
     """Writes a figure, whole or not at all, as PNG or SVG by the path's ending."""
-    with replacing(path) as scratch:
+    with atomic_write(path) as scratch:
         figure.savefig(scratch, dpi=150, bbox_inches="tight")

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from minivit.import_torchvision import mend
+from minivit.import_torchvision import patch_torchvision_import
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ def attempt(make: Callable[[], Any]) -> tuple[Any, str | None]:
 
 def library(package: str) -> Any:
     """A package that opens models, such as timm; where it is missing, the error says the way."""
-    mend()  # each of them imports torchvision
+    patch_torchvision_import()  # each of them imports torchvision
     try:
         return import_module(package)
     except ModuleNotFoundError as error:

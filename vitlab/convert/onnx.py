@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from minivit.files import replacing
+from minivit.files import atomic_write
 from minivit.preprocessing import Preprocess
 from vitlab.calls import expect, logits
 from vitlab.convert.loaded_model import LoadedModel, quiet
@@ -53,7 +53,7 @@ def export(loaded: LoadedModel, path: Path) -> float:
     about = {"preprocess": json.dumps(asdict(preprocess)), "licence": loaded.licence}
     about["classes"] = json.dumps(list(loaded.classes)) if loaded.classes else None
     program.model.metadata_props.update({key: text for key, text in about.items() if text})
-    with replacing(path) as scratch:
+    with atomic_write(path) as scratch:
         program.save(scratch, external_data=False)
         session = onnxruntime.InferenceSession(scratch, providers=["CPUExecutionProvider"])
         difference, largest = 0.0, 1.0

@@ -9,9 +9,9 @@ from typing import Any
 
 from torch import nn
 
-from minivit.catalogue import MODELS, TORCHVISION, described, near, shipped
+from minivit.catalogue import MODELS, TORCHVISION, config_for, shipped, suggest
 from minivit.families import build
-from minivit.files import MODEL, About, describe
+from minivit.files import MODEL, Metadata, describe
 from minivit.import_torchvision import imported
 from minivit.loading import fetch, load
 from minivit.model import Model
@@ -54,7 +54,9 @@ def open_torchvision(name: str, untrained: bool) -> LoadedModel:
     model_name = name.partition(":")[2]
     known = models.list_models(module=models)
     if model_name not in known:
-        raise ValueError(f"torchvision has no classifier {model_name!r}: {near(model_name, known)}")
+        raise ValueError(
+            f"torchvision has no classifier {model_name!r}: {suggest(model_name, known)}"
+        )
     weights = models.get_model_weights(model_name).DEFAULT
 
     def build_untrained() -> nn.Module:
@@ -82,7 +84,7 @@ def _open_ours(name: str, untrained: bool) -> LoadedModel:
     path = Path(name)
     named = name in [*MODELS, *shipped()]
     if not named and not path.exists() and path.suffix != ".safetensors":
-        described(name)  # says what names there are
+        config_for(name)  # says what names there are
     if not untrained and name in MODELS and not TORCHVISION.get(name):
         raise ValueError(f"there are no weights for {name}: it can only be opened untrained")
     file = str(path / MODEL) if not named and path.is_dir() else name
@@ -102,7 +104,7 @@ def _as_it_is(
 def _untrained(name: str) -> Model:
     """A model of ours with weights as before training, which reads images as the trained one."""
     if name in MODELS:
-        about = About(MODELS[name])
+        about = Metadata(MODELS[name])
     else:
         about = describe(shipped()[name] if name in shipped() else Path(name))
     if about.config is None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from minivit.files import About, replacing, to_json
+from minivit.files import Metadata, atomic_write, to_json
 from minivit.mixer import Mixer
 from minivit.model import Model
 from minivit.preprocessing import Preprocess
@@ -46,7 +46,7 @@ def export_page(model: Model, path: str | PathLike[str]) -> None:
     expect(path.suffix == ".js", "a path that ends in .js", path)
     content = script(model, path.stem)
     expect(len(content) <= LARGEST, f"a file of at most {LARGEST:,} bytes", f"{len(content):,}")
-    with replacing(path) as scratch:
+    with atomic_write(path) as scratch:
         scratch.write_bytes(content)
 
 
@@ -54,7 +54,7 @@ def script(model: Model, name: str) -> bytes:
     """What the file holds, whatever its size; the model's name is that in ``minivitModels``."""
     preprocess = check(model)
     state = {k: v for k, v in model.state_dict().items() if not k.endswith(UNREAD)}
-    about = to_json(About(model.config, preprocess, model.classes, model.licence, model.removed))
+    about = to_json(Metadata(model.config, preprocess, model.classes, model.licence, model.removed))
     tensors = [[key, list(tensor.shape)] for key, tensor in state.items()]
     header = json.dumps({**about, "tensors": tensors})
     halves = {key: tensor.detach().cpu().half() for key, tensor in state.items()}

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from minivit.catalogue import near
+from minivit.catalogue import suggest
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from minivit.vit import ViT
@@ -147,7 +147,7 @@ def open_timm(name: str, untrained: bool) -> LoadedModel:
     model_name = name.partition(":")[2]
     architecture = model_name.partition(".")[0]
     if ":" not in model_name and not timm.is_model(architecture):
-        hint = near(architecture, timm.list_models())
+        hint = suggest(architecture, timm.list_models())
         hint = hint if hint.startswith("did") else "timm.list_models() lists them"
         raise ValueError(f"timm has no model {model_name!r}: {hint}")
 

@@ -38,7 +38,7 @@ class TokenNorms:
 
     @property
     def largest(self) -> Float64[Tensor, "names"]:
-        """The largest ratio: how far a layer is from having outliers, or how far they stand out."""
+        """How far the largest stands out in each layer, as a ratio."""
         return self.ratio.amax((1, 2, 3))
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from minivit.families import family
-from minivit.files import MODEL, fields_of, fingerprint, read_pickle, reason, replacing, save
+from minivit.files import MODEL, atomic_write, fields_of, fingerprint, read_pickle, reason, save
 from minivit.model import Model
 from vitlab.data.dataset import Data
 from vitlab.extras import extra
@@ -28,7 +28,7 @@ CONFUSION, CLASSES = "confusion.csv", "classes.csv"
 
 def write(path: Path, text: str) -> None:
     """Writes a text, whole or not at all."""
-    with replacing(path) as scratch:
+    with atomic_write(path) as scratch:
         scratch.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
@@ -119,7 +119,7 @@ class Folder:
         last = {"step": run.step, **results, "seconds": round(run.seconds, 2)} if results else None
         lines = [json.dumps(line) + "\n" for line in (*run.lines, last) if line]
         write(self.path / LOG, "".join(lines))
-        with replacing(self.path / STATE) as scratch:
+        with atomic_write(self.path / STATE) as scratch:
             scratch.write_bytes(content.getbuffer())
 
     def finish(self, run: Run, results: dict[str, Any], matrix: Confusion, card: str) -> None:

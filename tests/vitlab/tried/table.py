@@ -15,7 +15,7 @@ import torch
 import minivit
 import vitlab
 from book.tools.address import ROOT
-from minivit.import_torchvision import mend
+from minivit.import_torchvision import patch_torchvision_import
 from tests.vitlab.tried.architectures import ARCHITECTURES, Tried
 from tests.vitlab.tried.instruments import INSTRUMENTS
 
@@ -111,7 +111,7 @@ def page(table: Mapping[str, Cells]) -> str:
 
 
 def main(names: list[str]) -> None:
-    mend()
+    patch_torchvision_import()
     table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
     for name in names or ARCHITECTURES:
         try:
