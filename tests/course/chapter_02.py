@@ -143,8 +143,8 @@ EQUIVALENT = {
     "chunked_attention": {
         "sqrt(q.shape -> sqrt(k.shape": "q and k have the same last axis",
         "k.shape -> v.shape": "there are as many values as keys",
-        "q.new_full -> k.new_full or v.new_full": "both have the same dtype and device",
-        "output = q -> output = k or output = v": "both have the same dtype and device",
+        "q.new_full -> k.new_full | v.new_full": "both have the same dtype and device",
+        "output = q -> output = k | output = v": "both have the same dtype and device",
         "[:-1], 1 -> [:-0], 1": "it broadcasts to the right shape in the first chunk",
         "[:-1], v -> [:-0], v": "it broadcasts to the right shape in the first chunk",
         "zeros_like -> ones_like": "the first chunk multiplies it by exp(-inf) = 0",

@@ -106,9 +106,9 @@ EQUIVALENT = {
         "smoothing=0.0 -> smoothing=-1.0": "torch takes less than 0 for 0",
     },
     "best_temperature": {
-        "range(60) -> range(59) or range(61)": "so many halvings are more than a double can show",
+        "range(60) -> range(59) | range(61)": "so many halvings are more than a double can show",
         "> true -> >= true": "they are never exactly equal",
-        "20.0 -> 19.0 or 21.0": "the answer lies well inside",
+        "20.0 -> 19.0 | 21.0": "the answer lies well inside",
         "logits.double() -> logits": "a check's logits are double already",
     },
     "sharp_gradient": {"== 0 -> <= 0": "a norm is never below 0"},

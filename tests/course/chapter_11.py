@@ -65,7 +65,7 @@ EQUIVALENT = {
     },
     "robust_images": {
         ".sum() -> .mean()": "a factor of the gradient is divided out",
-        "score = 0 -> score = 1 or score = -1": "a constant has no gradient",
+        "score = 0 -> score = 1 | score = -1": "a constant has no gradient",
         ".detach(). -> .": "the same numbers, with a history that is not used",
         "return images.detach() -> return images": "the same numbers, with their history",
     },

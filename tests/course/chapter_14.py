@@ -69,15 +69,15 @@ WRONG = {
 
 EQUIVALENT = {
     "build_collision": {
-        "positive - 0.05 -> negative - 0.05 or positive / 0.05 or positive // 0.05": "Newton's method crosses the fold from here too",
-        "- 0.05 * -> - 0.05 % or - 0.05 ** or - 0.05 - or - 0.05 / or - 0.05 //": "Newton's method crosses the fold from here too",
+        "positive - 0.05 -> negative - 0.05 | positive / 0.05 | positive // 0.05": "Newton's method crosses the fold from here too",
+        "- 0.05 * -> - 0.05 % | - 0.05 ** | - 0.05 - | - 0.05 / | - 0.05 //": "Newton's method crosses the fold from here too",
         "- 0.05 -> - 1.05": "Newton's method crosses the fold from here too",
         "Vh[-1] -> Vh[1]": "Newton's method crosses the fold from here too",
         "positive + 0.05 -> negative + 0.05": "another first input does as well",
-        "* lost, -> % lost, or + lost,": "another first input does as well",
+        "* lost, -> % lost, | + lost,": "another first input does as well",
         "+ 0.05 -> + 1.05": "another first input does as well",
-        "range(20) -> range(19) or range(21)": "one step more or less of what has converged",
-        "range(40) -> range(39) or range(41)": "one step more or less of what has converged",
+        "range(20) -> range(19) | range(21)": "one step more or less of what has converged",
+        "range(40) -> range(39) | range(41)": "one step more or less of what has converged",
         "> 0 -> >= 0": "it is never exactly zero",
         "jacobian(positive) -> jacobian(negative)": "the two ends have met",
         "/ 2 -> / 3": "the fold is also met on the way to zero",

@@ -6,7 +6,7 @@ For the exercises of a chapter, ``chapter_NN.py`` beside this file holds in
 - WRONG plausible wrong answers, each with a piece of the message it must get: those that no outcome
   of the check leads to, because a formula is a wrong answer already;
 - EQUIVALENT the mutants of the solution that are right too, and why: each by as much of its line
-  as names it alone, "old -> new", or several, "old -> new or new".
+  as names it alone, "old -> new", or several, "old -> new | new".
 """
 
 import functools
@@ -117,7 +117,7 @@ def test_every_answer_is_one_to_an_exercise():
 def test_only_equivalent_mutants_of_the_solution_pass(exercise):
     alive = survivors(exercise.name, exercise.solution)
     pairs = (change.split(" -> ", 1) for change in exercise.equivalent)
-    changes = [f"{old} -> {new}" for old, several in pairs for new in several.split(" or ")]
+    changes = [f"{old} -> {new}" for old, several in pairs for new in several.split(" | ")]
     expected = [[m for m in alive if makes(m, change)] for change in changes]
     assert sorted(sum(expected, [])) == sorted(alive)
     assert all(len(named) == 1 for named in expected), expected
