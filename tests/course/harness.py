@@ -148,21 +148,21 @@ class OutOfTime(BaseException):
 
 @contextmanager
 def limited(seconds: float = 5.0, gigabytes: int = 4) -> Iterator[None]:
-    """Stop the block with OutOfTime after some time, and refuse it memory beyond some size."""
+    """Stop the block with OutOfTime after so much CPU time, and refuse it memory beyond some size."""
 
     def stop(signum, frame):
         raise OutOfTime
 
-    previous = signal.signal(signal.SIGALRM, stop)
+    previous = signal.signal(signal.SIGPROF, stop)
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (gigabytes * 2**30, hard))
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-        signal.signal(signal.SIGALRM, previous)
+        signal.signal(signal.SIGPROF, previous)
 
 
 def _statements(source: str) -> list[ast.stmt]:

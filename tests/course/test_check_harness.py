@@ -127,7 +127,7 @@ def test_a_mistake_known_by_a_formula_is_made_and_what_the_check_says_is_told(mo
 
 
 def test_what_runs_too_long_or_asks_for_too_much_memory_is_stopped_and_limits_are_restored():
-    before = resource.getrlimit(resource.RLIMIT_DATA), signal.getsignal(signal.SIGALRM)
+    before = resource.getrlimit(resource.RLIMIT_DATA), signal.getsignal(signal.SIGPROF)
     started = time.monotonic()
     with pytest.raises(OutOfTime), limited(seconds=0.2):
         while True:
@@ -135,4 +135,4 @@ def test_what_runs_too_long_or_asks_for_too_much_memory_is_stopped_and_limits_ar
     assert time.monotonic() - started < 5
     with pytest.raises(RuntimeError, match="memory"), limited():
         torch.ones(2**33)
-    assert before == (resource.getrlimit(resource.RLIMIT_DATA), signal.getsignal(signal.SIGALRM))
+    assert before == (resource.getrlimit(resource.RLIMIT_DATA), signal.getsignal(signal.SIGPROF))
