@@ -24,7 +24,7 @@ USE = "import torch, torchvision.transforms.v2; print(torchvision.models.vit_b_3
     "code",
     [
         f"from course import check\nimport torchvision\n{USE}",
-        f"from minivit.import_torchvision import patch_torchvision_import\nmend()\nimport timm, torchvision\n{USE}",
+        f"from minivit.import_torchvision import patch_torchvision_import\npatch_torchvision_import()\nimport timm, torchvision\n{USE}",
     ],
 )
 def test_torchvision_imports_whatever_build_of_torch_is_installed(code):
