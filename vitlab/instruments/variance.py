@@ -48,6 +48,11 @@ class BranchVariance:
     values: Float64[Tensor, "places names"]  # in the order of PLACES
     mean_square: Float64[Tensor, "places names"]
 
+    def at(self, place: str) -> Variance:
+        """At one of the PLACES: of the stream before and after, what is read, and the branch."""
+        row = PLACES.index(place)
+        return Variance(self.names, self.values[row], self.mean_square[row])
+
 
 def feature_variance(
     model: nn.Module, images: Images, *names: str, grid: Grid | None = None, batch_size: int = 64

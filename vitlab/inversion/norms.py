@@ -115,7 +115,9 @@ def meeting(
     u, values, _ = torch.linalg.svd(weight)
     rank = rank_of(values, weight.shape)
     outside = u[:, rank:]  # [dim, dim - rank], orthonormal, orthogonal to all W q
-    expect(outside.shape[1] >= 2, f"rank {len(weight) - 2} or less of {len(weight)}", rank)
+    if outside.shape[1] < 2:  # the unknowns: scale and shift
+        embedding = f"tokens of {len(weight)} numbers with an embedding of rank {rank}"
+        raise ValueError(f"{embedding} leave {outside.shape[1]} dimensions, and two are needed")
     unknowns = torch.stack([z @ outside, ones @ outside], -1)  # [batch, tokens, dim - rank, 2]
     goal = (offset @ outside).expand(unknowns.shape[:-1])
     solution = torch.linalg.pinv(unknowns, rtol=0.0) @ goal[..., None]  # [batch, tokens, 2, 1]

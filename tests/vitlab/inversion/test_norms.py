@@ -123,7 +123,7 @@ def test_what_no_layernorm_gave_and_embeddings_that_fill_the_space_are_refused()
     assert_refused(
         (partial(fibre, norm.double(), y.double()), kind, said) for norm, y, kind, said in cases
     )
-    said = "rank 10 or less of 12: got 1[12]"
+    said = "tokens of 12 numbers .* rank 1[12] leave [10] dimensions"
     assert_refused(
         (partial(meeting, fibres, random(12, n), random(12)), ValueError, said)
         for n in (11, 12, 30)
