@@ -135,9 +135,9 @@ def probes(
     grid: Grid | None = None,
     batch_size: int = 256,
 ) -> dict[str, Probe]:
-    """Fits and scores a :func:`probe` at each of a model's layers, in the order they run::
+    """Fits and scores a :func:`probe` at each of a model's layers, in the order they run.
 
-    probes(model, (images, labels), (test_images, test_labels), "blocks.?")
+    For example ``probes(model, (images, labels), (test_images, test_labels), "blocks.?")``.
     """
     grid = grid or patch_grid(model, train[0])
     features, test_features = (
