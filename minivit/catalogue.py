@@ -103,8 +103,8 @@ def create(name: str, **changes: Any) -> Model:
     """Makes an untrained model, in training mode, by its name in :func:`models`.
 
     ``changes`` are sizes and variants, fields of its configuration: ``classes=10`` gives a head for
-    ten classes, ``image_size=(224, 320)`` positions for images of that size. Parts are
-    taken out with :func:`~minivit.surgery.remove`.
+    ten classes, ``image_size=(224, 320)`` positions for images of that size. Parts are taken out
+    with :func:`~minivit.surgery.remove`.
     """
     config, removed = config_for(name)
     return build(replace_config(config, changes), removed)
@@ -170,8 +170,11 @@ class Entries(tuple[Entry, ...]):
             rows.append((entry.name, f"{entry.parameters:,}", *sizes, weights))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         sides = str.ljust, str.rjust, str.ljust, str.ljust, str.ljust
-        aligned = [map(lambda side, *cell: side(*cell), sides, row, widths) for row in rows]
-        return "\n".join("  ".join(row).rstrip() for row in aligned)
+        lines = []
+        for row in rows:
+            cells = zip(sides, row, widths, strict=True)
+            lines.append("  ".join(side(cell, width) for side, cell, width in cells).rstrip())
+        return "\n".join(lines)
 
 
 def models() -> Entries:

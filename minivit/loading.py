@@ -204,9 +204,8 @@ def fetch(url: str) -> Path:
                 if hashlib.file_digest(file, "sha256").hexdigest().startswith(digits):
                     return cached
         cached.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(
-            cached
-        ) as scratch:  # torch.hub leaves its own scratch file on a full disk
+        # torch.hub leaves its own scratch file on a full disk
+        with atomic_write(cached) as scratch:
             torch.hub.download_url_to_file(url, str(scratch), digits)
     except (OSError, HTTPException, RuntimeError) as error:  # torch.hub says RuntimeError of a hash
         raise OSError(

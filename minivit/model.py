@@ -95,11 +95,14 @@ def _expected(hint: Any) -> tuple[str, Callable[[Any], bool]]:
         return " or ".join(words), lambda value: any(test(value) for test in tests)
     if origin is tuple:  # tuple[int, int], tuple[str, ...]
         entry, test = _expected(arguments[0])
-        lengths = range(1, 1000) if arguments[1] is ... else (2,)
-        return (
-            f"a tuple whose entries are each {entry}",
-            lambda value: type(value) is tuple and len(value) in lengths and all(map(test, value)),
-        )
+        pairs = arguments[1] is not ...
+
+        def fits(value: Any) -> bool:
+            if type(value) is not tuple or (len(value) != 2 if pairs else not value):
+                return False
+            return all(map(test, value))
+
+        return f"a tuple whose entries are each {entry}", fits
     return KINDS[hint]
 
 

@@ -16,7 +16,7 @@ from vitlab.instruments.representations import patch_grid
 
 
 def outside(model: nn.Module, image: Tensor, at: str) -> int:
-    """Pixels outside its own patch on which any of 64 parts.outputs of the middle place depends."""
+    """Pixels outside its own patch on which any of 64 outputs of the middle place depends."""
     field, size = receptive_field(model, image, at), image.shape[2:]
     divides = not any(side % n for side, n in zip(size, field.grid, strict=True))
     require(divides, f"a grid of {field.grid} does not divide images of {tuple(size)}")
