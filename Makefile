@@ -13,11 +13,14 @@ NBVAL := -m pytest --nbval --nbval-cell-timeout 120 --nbval-kernel-name python3 
 BOOK := -n auto --dist loadscope book
 ORDER := -v --random-order  # -v prints the seed: --random-order-seed runs that order again
 
-.PHONY: help book serve quick test test-full test-site test-machines lint bench notebooks address
+.PHONY: help lab book serve quick test test-full test-site test-machines lint bench notebooks launch
 .PHONY: figures student site slides pdf epub clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+lab: $(READY)  ## make .venv, open the chapters in JupyterLab
+	$(VENV)/bin/jupyter lab book
 
 book: site  ## make .venv, build the site; STUDENT=1 without solutions, CHAPTERS=1,2,4 of these
 	@echo "The book is ready: open $(CURDIR)/$(SITE)/index.html, or run 'make serve'."
@@ -59,14 +62,14 @@ bench: $(READY)  ## speed beside other libraries and stock layers
 notebooks: $(READY)  ## re-execute the notebooks in place; equal results give an empty diff
 	$(RUN) -m book.tools.execute
 
-address:  ## put the repository's address into the notebooks of the branch `launch`
-	$(PYTHON) -m book.tools.address
+launch:  ## make the branch `launch`, whose notebooks work alone
+	$(RUN) -m book.tools.launch
 
 figures: $(READY)  ## draw the figures again to take: SVG, and PNG for print; the site offers them
 	$(RUN) -m book.tools.figures
 
 student: $(READY)  ## notebooks to hand out, without solutions: a folder and a zip
-	$(RUN) -m book.tools.edition.handout $(if $(CHAPTERS),--chapters $(CHAPTERS))
+	$(RUN) -m book.tools.edition.handout $(if $(CHAPTERS),--chapters $(CHAPTERS)) $(if $(SERVED),--site $(SERVED))
 
 site: $(READY)
 	$(if $(EDITION),$(RUN) -m book.tools.edition $(EDITION),$(VENV)/bin/jupyter-book build . -W -n --keep-going)
@@ -87,4 +90,5 @@ $(READY): requirements.txt
 	@echo "Installing what requirements.txt lists into $(VENV), once; this takes minutes."
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --requirement requirements.txt
+	$(RUN) -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@

@@ -1,9 +1,15 @@
-"""nbval compares outputs of notebooks as ``book.tools.outputs``."""
+"""nbval runs notebooks with this folder's packages, and compares
+outputs as ``book.tools.outputs``.
+"""
+
+import os
 
 from nbval.plugin import IPyNbCell
 
+from book.tools.address import ROOT
 from book.tools.outputs import differences
 
+os.environ["PYTHONPATH"] = str(ROOT)  # of kernels
 collect_ignore = ["ledger"]  # its notebook fetches models
 
 

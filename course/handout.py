@@ -1,7 +1,8 @@
-"""In notebooks that are handed out without solutions: cells that wait for the reader's functions.
+"""The reader's own functions in a notebook: a solution that follows does not replace them.
 
-Where a cell that begins with ``# needs: patchify`` fails while the reader has not written
-``patchify`` yet, it says that it waits, instead of a traceback, and the notebook goes on.
+In notebooks that are handed out without solutions, cells wait for them: where one that begins with
+``# needs: patchify`` fails while the reader has not written ``patchify`` yet, it says that it
+waits, instead of a traceback, and the notebook goes on.
 """
 
 import ast
@@ -10,8 +11,6 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from IPython.core.getipython import get_ipython
-
 MARK = "# needs: "
 
 
@@ -19,6 +18,15 @@ def written(function: object) -> bool:
     """Whether a function is there and does more than raise ``NotImplementedError``, as stubs do."""
     code = getattr(function, "__code__", None)
     return function is not None and (code is None or code.co_names != ("NotImplementedError",))
+
+
+def solution(function: Any) -> Any:
+    """Keeps the reader's function of this name, where it is written, in place of the book's."""
+    own = function.__globals__.get(function.__name__)
+    if written(own) and not hasattr(own, "of_the_book"):
+        return own
+    function.of_the_book = True
+    return function
 
 
 def written_or(function: Callable, module: str) -> Callable:
@@ -43,9 +51,9 @@ class Waiting(ast.NodeTransformer):
         self.needed: list[str] = []
 
     def note(self, lines: list[str]) -> list[str]:
-        """Reads from a cell's first line what it needs; the lines stay as they are."""
-        first = lines[0] if lines else ""
-        self.needed = first.removeprefix(MARK).split(", ") if first.startswith(MARK) else []
+        """Reads from a cell's first lines what it needs; the lines stay as they are."""
+        marked = [line.removeprefix(MARK) for line in lines[:2] if line.startswith(MARK)]
+        self.needed = marked[0].split(", ") if marked else []
         return lines
 
     def visit_Module(self, cell: ast.Module) -> ast.Module:
@@ -68,7 +76,7 @@ class Waiting(ast.NodeTransformer):
 
 def wait() -> None:
     """Lets the cells of this notebook wait; outside a notebook it does nothing."""
-    shell = get_ipython()
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
         waiting = Waiting(shell.user_ns)
         shell.input_transformers_cleanup.append(waiting.note)

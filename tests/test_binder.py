@@ -9,7 +9,7 @@ from importlib.metadata import metadata, packages_distributions
 from packaging.specifiers import SpecifierSet
 
 from book.tools.address import ROOT
-from book.tools.first_cell import notebooks
+from book.tools.notebooks import of_the_book
 
 LINES = (ROOT / ".binder/requirements.txt").read_text(encoding="utf-8").splitlines()
 WANTED = {re.split("==", line)[0].lower() for line in LINES if re.match(r"\w", line)}
@@ -21,7 +21,7 @@ NOT_WANTED |= {"onnx", "onnxruntime", "onnxscript"}
 
 def sources():
     """Every text of Python that a notebook may run."""
-    for path in notebooks():
+    for path in of_the_book():
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         yield from ("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     for folder in ("minivit", "vitlab", "course", "studies"):

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import yaml
 
-from book.tools.notebooks import cells, tags
+from book.tools.notebooks import tags
+from book.tools.portable import cells
 from course.claims.rows import BOOK
 
 MAP = BOOK / "chapters.yml"
 WORDS_A_MINUTE = 200  # a usual rate for a text that one thinks about
 WORDS_A_LINE = 10  # what a line of code takes, in words
-FOLDED = {"remove-cell", "hide-input", "exercise"}
+FOLDED = {"hide-input", "exercise"}
 
 
 def load_map() -> dict:

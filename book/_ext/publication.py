@@ -6,7 +6,10 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from book._ext.pages import when_built
-from book.tools.address import BRANCH, filled, repository, site
+from book.tools import notebooks
+from book.tools.address import repository, site
+from book.tools.alone import alone
+from book.tools.launch import BRANCH
 
 BUTTONS = {
     "use_repository_button": True,
@@ -29,11 +32,12 @@ def tell_the_theme(app: Sphinx, config: Config) -> None:
 
 
 def write_what_is_no_page(app: Sphinx) -> None:
-    """The list of pages for search engines, and the address in notebooks that are downloaded."""
+    """The list of pages for search engines, and notebooks that work alone once downloaded."""
     out, base = Path(app.outdir), app.config.html_baseurl
-    url = repository()  # the theme's option is Jupyter Book's own where there is none
-    for notebook in out.glob("_sources/**/*.ipynb") if url else ():
-        notebook.write_bytes(filled(notebook.read_bytes(), url))
+    sources = out / "_sources"
+    for path in sources.rglob("*.ipynb") if base else ():
+        page = path.relative_to(sources).with_suffix("").as_posix()
+        notebooks.write(path, alone(notebooks.read(path), page, base))
     if not base:
         for name in ("robots.txt", "sitemap.xml"):  # of a build that had an address
             (out / name).unlink(missing_ok=True)

@@ -25,8 +25,6 @@ from PIL import Image
 
 from book.tools import notebooks
 from book.tools.address import ROOT
-from book.tools.first_cell import first_cell
-from book.tools.first_cell import notebooks as all_notebooks
 from book.tools.mobile_layout import MIME
 from book.tools.outputs import changes, of_verdict
 from minivit.files import atomic_write
@@ -101,7 +99,6 @@ def execute(path: Path) -> bool:
     """Runs one notebook and stores it; says whether the file changed."""
     before = path.read_text(encoding="utf-8")
     notebook = nbformat.reads(before, as_version=4)
-    notebook.cells[0].source = first_cell(path)
     notebooks.run(notebook, path.parent)
     clean(notebook)
     keep_stored(nbformat.reads(before, as_version=4), notebook)
@@ -114,7 +111,7 @@ def execute(path: Path) -> bool:
 
 
 def main() -> int:
-    paths, failed = notebooks.named_on_the_command_line(__doc__, all_notebooks()), False
+    paths, failed = notebooks.named_on_the_command_line(__doc__, notebooks.of_the_book()), False
     with notebooks.kernels(STARTUP), ThreadPoolExecutor(os.cpu_count()) as pool:
         for path, job in [(path, pool.submit(execute, path)) for path in paths]:
             name = path.relative_to(ROOT)

@@ -25,7 +25,6 @@ import pytest
 
 from book.tools import notebooks
 from book.tools.address import ROOT, git
-from book.tools.first_cell import notebooks as all_notebooks
 from course.claims.ledger import MACHINES, MIME, machines
 
 ELSEWHERE = ("site", "browser", "__pycache__")  # what they test is not computed
@@ -61,7 +60,7 @@ RUNS = {
 def parts() -> dict[str, list[str]]:
     """What pytest is called with, by the name of the part: a notebook, or a folder of tests."""
     arguments = {}
-    for path in all_notebooks():
+    for path in notebooks.of_the_book():
         arguments[f"{path.parent.name}/{path.stem}"] = [*NBVAL, str(path.relative_to(ROOT))]
     for path in sorted((ROOT / "tests").iterdir()):
         if path.is_dir() and path.name not in ELSEWHERE or path.match("test_*.py"):
@@ -131,7 +130,7 @@ def read(name: str, folder: Path) -> dict[str, Any]:
 
 def on_pages() -> dict[str, float]:
     """The figures of all verdicts as the notebooks have them stored, means over the seeds."""
-    every = map(notebooks.read, all_notebooks())
+    every = map(notebooks.read, notebooks.of_the_book())
     outputs = (output for notebook in every for output in notebooks.outputs(notebook))
     stored = (output.get("metadata", {}).get(MIME) for output in outputs)
     return {about["id"]: mean(about["seeds"]) for about in stored if about and about["seeds"]}

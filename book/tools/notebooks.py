@@ -17,6 +17,11 @@ from book.tools.address import ROOT
 SECONDS = 120  # for one cell
 
 
+def of_the_book() -> list[Path]:
+    """The chapters and solutions, and what else the site shows as a notebook."""
+    return sorted([*ROOT.glob("book/*.ipynb"), *ROOT.glob("book/solutions/*.ipynb")])
+
+
 def read(path: Path) -> NotebookNode:
     return nbformat.read(path, as_version=4)
 
@@ -45,13 +50,6 @@ def figure_name(cell: NotebookNode) -> str:
 def display_data(cell: NotebookNode) -> Iterator[dict[str, Any]]:
     """What a cell's outputs show, by MIME type."""
     return (output.get("data", {}) for output in cell.get("outputs", []))
-
-
-def prose(path: Path) -> str:
-    """What is written on a page: its Markdown, without code."""
-    if path.suffix != ".ipynb":
-        return path.read_text(encoding="utf-8")
-    return "\n\n".join(cell.source for cell in cells(path) if cell.cell_type == "markdown")
 
 
 def named_on_the_command_line(doc: str, default: list[Path]) -> list[Path]:

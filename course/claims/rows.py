@@ -11,7 +11,9 @@ import yaml
 
 from vitlab.claims.rules import UNMEASURED, Rule
 
-BOOK = Path(__file__).resolve().parents[2] / "book"
+HERE = Path(__file__).resolve()
+# Beside the packages in a clone, within this one where it is installed.
+BOOK = next(path / "book" for path in HERE.parents[2:0:-1] if (path / "book/claims.yml").is_file())
 CIFAR10 = "; CIFAR-10 from JPEG files of quality 75"  # the copy that all studies used
 BASES = {
     "proved": "proved: by algebra, or by an exact counterexample",

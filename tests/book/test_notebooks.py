@@ -5,8 +5,9 @@ import re
 from collections import Counter
 from itertools import pairwise
 
-from book.tools.first_cell import first_cell, notebooks
-from book.tools.notebooks import cells, prose, tags
+from book.tools import portable
+from book.tools.notebooks import cells, of_the_book, read, tags
+from book.tools.portable import prose
 from course.claims.ledger import chapters, harvest
 from course.claims.rows import load
 from tests.course.hard_coded import hard_coded_figures
@@ -36,14 +37,7 @@ def code(path):
     return [cell for cell in cells(path) if cell.cell_type == "code"]
 
 
-@of(notebooks())
-def test_the_first_cell_is_the_projects_and_says_nothing(path):
-    cell = code(path)[0]
-    assert cell.source == first_cell(path), "run `python -m book.tools.first_cell`"
-    assert cell.outputs == []
-
-
-@of(notebooks())
+@of(of_the_book())
 def test_every_cell_fits_its_column_and_was_executed_in_order_without_error_or_warning(path):
     assert path.stat().st_size < 2e6, "a reader's browser and every clone carry it"
     executed = [cell for cell in code(path) if cell.source.strip()]
@@ -51,12 +45,24 @@ def test_every_cell_fits_its_column_and_was_executed_in_order_without_error_or_w
     for cell in executed:
         for output in cell.outputs:
             assert output.output_type != "error" and output.get("name") != "stderr", cell.source
-    for cell in executed[1:]:
+    for cell in executed:
         if "hide-input" not in tags(cell):
             assert max(map(len, cell.source.splitlines())) <= 70, cell.source
 
 
-@of(notebooks())
+@of(of_the_book())
+def test_the_title_comes_first_the_text_is_plain_and_its_numbers_are_those_of_the_book(path):
+    stored = read(path)
+    assert stored.cells[0].source.startswith("# ") and "%pip" not in prose(path)
+    assert portable.portable(portable.for_sphinx(stored), path) == stored, "run book.tools.portable"
+    for cell in stored.cells:
+        if cell.cell_type == "markdown":
+            assert not re.search(r"\{[a-z:]+\}`|^\([\w-]+\)=$", cell.source, re.MULTILINE), (
+                cell.source
+            )
+
+
+@of(of_the_book())
 def test_nothing_private_is_imported(path):
     for node in (node for cell in code(path) for node in ast.walk(ast.parse(cell.source))):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -80,16 +86,16 @@ def assigned(statements):
 
 @of(chapters())
 def test_no_name_has_two_meanings(path):
-    own = [cell for cell in code(path)[1:] if not {"exercise", "solution"} & set(tags(cell))]
+    own = [cell for cell in code(path) if not {"exercise", "solution"} & set(tags(cell))]
     times = Counter(name for cell in own for name in set(assigned(ast.parse(cell.source).body)))
     plots = {"figure", "axes", "ax", "_"}
     assert {name for name, number in times.items() if number > 1} <= plots
 
 
-@of(notebooks())
+@of(of_the_book())
 def test_every_image_has_a_caption_and_says_what_it_shows(path):
-    for cell in code(path):
-        if any("image/png" in output.get("data", {}) for output in cell.outputs):
+    for cell in portable.cells(path):
+        if any("image/png" in output.get("data", {}) for output in cell.get("outputs", [])):
             about = cell.metadata.get("mystnb", {})
             assert about["figure"]["caption"] and about["figure"]["name"], cell.source
             assert len(about["image"]["alt"]) > 40, cell.source
@@ -123,7 +129,7 @@ def test_a_chapter_has_four_exercises_or_more_each_with_its_check(path):
         assert check.outputs[0].data["text/plain"] == f"{name}: not attempted yet"
 
 
-@of(sorted(path for path in notebooks() if path.parent.name == "solutions"))
+@of(sorted(path for path in of_the_book() if path.parent.name == "solutions"))
 def test_every_solution_passes_its_check(path):
     solved = [cell for cell in code(path) if cell.source.startswith("check.")]
     assert solved

@@ -11,8 +11,7 @@ from bs4 import BeautifulSoup
 from jupyter_book.config import get_final_config
 from nbformat import v4, writes
 
-from book.tools.address import ROOT, filled, normal, repository, site
-from book.tools.first_cell import first_cell, notebooks
+from book.tools.address import ROOT, normal, repository, site
 
 URL = "https://github.com/Someone/a-book"
 NOWHERE = {"MINIVIT_REPOSITORY": ""}
@@ -35,7 +34,7 @@ html_additional_pages = {CONFIG["html_additional_pages"]}
 
 def build(folder, variables):
     """A site of one notebook, made with the book's extension and theme."""
-    cells = [v4.new_code_cell(first_cell(notebooks()[0])), v4.new_markdown_cell("# A page")]
+    cells = [v4.new_markdown_cell("# A page")]
     (folder / "source").mkdir(exist_ok=True)
     kernel = {"name": "python3", "display_name": "Python 3"}
     about = {"kernelspec": kernel, "language_info": {"name": "python"}}
@@ -65,14 +64,14 @@ def test_with_an_address_the_site_has_it_everywhere_and_without_one_nowhere(tmp_
     pages = "https://someone.github.io/a-book"
     assert f"<loc>{pages}/first.html</loc>" in (out / "sitemap.xml").read_text()
     assert f"Sitemap: {pages}/sitemap.xml" in (out / "robots.txt").read_text()
-    assert rf"url = \"{URL}\"" in (out / "_sources/first.ipynb").read_text()
+    assert f"%pip install {pages}/wheels/" in (out / "_sources/first.ipynb").read_text()
     assert (out / ".nojekyll").is_file()
 
     out = build(tmp_path, NOWHERE)  # over the first, as `make site` would
     for page in ("first.html", "404.html"):
         assert not re.findall(r"github\.com|github\.io|mybinder|colab", (out / page).read_text())
     assert not (out / "sitemap.xml").exists() and not (out / "robots.txt").exists()
-    assert r"url = \"\"" in (out / "_sources/first.ipynb").read_text()
+    assert "pip" not in (out / "_sources/first.ipynb").read_text()
 
 
 GITHUB = (
@@ -90,8 +89,6 @@ def test_an_address_may_be_written_as_git_takes_it_and_others_count_as_none():
     assert [normal(address) for address in ELSEWHERE] == [""] * 7
     owners = "https://github.com/Someone/someone.github.io"
     assert site(owners) == "https://someone.github.io/", "shown at its root"
-    with pytest.raises(ValueError, match="no place for the address"):
-        filled(b'{"cells": []}', URL)
     other = "https://github.com/other/book"
     assert repository(WORKFLOW | {"MINIVIT_REPOSITORY": other}) == other
     assert repository(WORKFLOW | NOWHERE) == ""

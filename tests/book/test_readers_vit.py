@@ -23,6 +23,8 @@ def definitions(tree):
             for part in ast.walk(node):
                 if isinstance(part, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(part):
                     part.body = part.body[1:]
+            if [ast.unparse(one) for one in node.decorator_list] == ["check.solution"]:
+                node.decorator_list = []
             found[node.name] = ast.dump(node)
     return found
 

@@ -25,13 +25,14 @@ def arguments(given: list[str] | None = None) -> Edition:
     parser.add_argument("--student", action="store_true", help="without solutions")
     parser.add_argument("--chapters", metavar="1,2,4", help="of these chapters alone")
     parser.add_argument("--whole", default="", help="address of the whole book, to link to")
+    parser.add_argument("--site", default="", help="address of the site that serves the packages")
     options, chapters = parser.parse_args(given), None
     if options.chapters is not None:
         try:
             chapters = contents.chosen(options.chapters, load("_toc.yml"))
         except ValueError as error:
             parser.exit(2, f"{error}\n")
-    return Edition(options.student, chapters, options.whole)
+    return Edition(options.student, chapters, options.whole, options.site)
 
 
 def build(edition: Edition, folder: Path) -> int:

@@ -1,25 +1,26 @@
 """Writes the notebooks that students get to ``_build/handout``, with the packages, and as a zip.
 
-    python -m book.tools.edition.handout [--chapters 1,2,4]
+    python -m book.tools.edition.handout [--chapters 1,2,4] [--site ADDRESS]
 
-What students are not to read is looked for in all of it; where it is found there is no zip.
+Each notebook works alone: its first line installs the packages, from the site that serves them, or
+without an address from the folder ``wheels`` beside it. What students are not to read is looked for
+in all of it; where it is found there is no zip.
 """
 
 import shutil
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from book.tools import notebooks
-from book.tools.address import ROOT
+from book.tools import notebooks, wheels
+from book.tools.address import ROOT, repository, site
+from book.tools.alone import alone
 from book.tools.edition.__main__ import arguments
 from book.tools.edition.contents import number
 from book.tools.edition.solution_scan import leaks
 from book.tools.edition.tree import Edition, table, write
 
 FOLDER = ROOT / "_build/handout"
-# What notebooks need of an edition's sources.
-KEPT = ("CITATION.cff", "LICENSE", "LICENSE-text", "course", "minivit", "studies", "vitlab")
-IN_BOOK = ("*.ipynb", "_static/drawings", "claims.yml", "machines.json", "results")
 
 
 def requirements() -> str:
@@ -34,33 +35,48 @@ def hand_out(edition: Edition, folder: Path) -> None:
     shutil.rmtree(sources, ignore_errors=True)
     write(edition, sources)
     left_out = table(edition)[1]
-    (folder / "book/_static").mkdir(parents=True)
-    for name in KEPT:
-        shutil.move(sources / name, folder / name)
-    for path in [path for pattern in IN_BOOK for path in sources.glob(f"book/{pattern}")]:
-        if f"book/{path.stem}" not in left_out:
-            shutil.move(path, folder / path.relative_to(sources))
+    folder.mkdir(parents=True)
+    for path in sources.glob("book/*.ipynb"):
+        if (page := f"book/{path.stem}") not in left_out:
+            notebook = alone(
+                notebooks.read(path), page, edition.site, "" if edition.site else "wheels"
+            )
+            for output in notebooks.outputs(notebook):
+                output.get("metadata", {}).pop("narrow", None)  # the site's form for phones
+            notebooks.write(folder / path.name, notebook)
     shutil.rmtree(sources)
-    for path in folder.glob("book/*.ipynb"):
-        notebook = notebooks.read(path)
-        for output in notebooks.outputs(notebook):
-            output.get("metadata", {}).pop("narrow", None)  # the site's form for phones
-        notebooks.write(path, notebook)
+    wheels.build(folder / "wheels")
+    for drawings in ("drawings", "stills"):
+        shutil.copytree(ROOT / "book/_static" / drawings, folder / "_static" / drawings)
+    for name in ("CITATION.cff", "LICENSE", "LICENSE-text"):
+        shutil.copy(ROOT / name, folder)
     shutil.copy(ROOT / "book/tools/edition/handout.md", folder / "README.md")
     (folder / "requirements.txt").write_text(requirements(), encoding="utf-8")
 
 
+def problems(edition: Edition, folder: Path) -> list[str]:
+    """Solutions and texts for teachers in what is handed out, in the packages, too."""
+    with TemporaryDirectory() as packages:
+        for name in wheels.NAMES:
+            shutil.unpack_archive(folder / "wheels" / name, packages, "zip")
+        return [
+            line for part in (folder, Path(packages)) for line in leaks(part, table(edition)[1])
+        ]
+
+
 def main() -> int:
     edition = arguments()._replace(student=True)
+    if not edition.site and (url := repository()):
+        edition = edition._replace(site=site(url))
     archive = FOLDER.with_suffix(".zip")
     shutil.rmtree(FOLDER, ignore_errors=True)
     archive.unlink(missing_ok=True)
     hand_out(edition, FOLDER)
-    if problems := leaks(FOLDER, table(edition)[1]):
-        print("\n".join(problems))
+    if lines := problems(edition, FOLDER):
+        print("\n".join(lines))
         return 1
     shutil.make_archive(str(FOLDER), "zip", FOLDER.parent, FOLDER.name)
-    count = sum(number(f"book/{path.stem}") is not None for path in FOLDER.glob("book/*.ipynb"))
+    count = sum(number(f"book/{path.stem}") is not None for path in FOLDER.glob("*.ipynb"))
     megabytes = archive.stat().st_size / 1e6
     print(f"{FOLDER}\n{archive} ({count} chapters, {megabytes:.0f} MB)")
     return 0

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from book.tools import notebooks
+from book.tools import notebooks, portable
 from book.tools.address import ROOT
 from book.tools.edition.tree import load
 from book.tools.gates import text_of
@@ -67,7 +67,7 @@ def solutions(notebook: Path) -> Iterator[Secret]:
 
 
 def text_of_page(page: Path) -> Secret:
-    return Secret(f"{page.parent.name}/{page.stem}", False, words(notebooks.prose(page)))
+    return Secret(f"{page.parent.name}/{page.stem}", False, words(portable.prose(page)))
 
 
 @cache

@@ -10,25 +10,8 @@ import yaml
 from nbformat import NotebookNode, from_dict
 
 from book.tools.notebooks import tags
+from book.tools.portable import TITLE
 from course.handout import MARK
-
-FIRST_CELL = """\
-# Makes minivit and course importable; the notebook stays in the folder that it came in.
-import sys
-from pathlib import Path
-
-above = [Path.cwd(), *Path.cwd().parents]
-here = (path for path in above if (path / "course/claims").is_dir())
-root = next(here, None)
-if root is None:
-    raise SystemExit(
-        "Open this notebook in the folder that was handed out with it."
-    )
-sys.path.insert(0, str(root))
-
-from course import handout
-
-handout.wait()"""
 
 # What stands in for an exercise until it is written: the package's own function of this name.
 STAND_INS = {
@@ -36,11 +19,11 @@ STAND_INS = {
     "attention_weights": "minivit.vit",
     "scaled_dot_product_attention": "minivit.vit",
 }
-NOTE = "# Yours; until you have written it, the package's own."
+NOTE = "# @title Yours; until you have written it, the package's own"
 
 SOLUTIONS = re.compile(  # where a chapter says where its solutions are
-    r"\s+(?:Solutions are|A solution is) in a\s+\{doc\}`notebook of (?:their|its) own\s+"
-    r"<solutions/\w+>`(?:; that of exercise 1 stands in the chapter)?\."
+    r"\s+(?:Solutions are|A solution is) in a\s+\[notebook of (?:their|its) own\]"
+    r"\(solutions/\w+\.ipynb\)(?:; that of exercise 1 stands in the chapter)?\."
 )
 # Sentences that are true of the whole book alone: by page, each with what students read instead.
 INSTEAD = yaml.safe_load(Path(__file__).with_name("instead.yml").read_text(encoding="utf-8"))
@@ -79,17 +62,18 @@ def exchange(notebook: NotebookNode, page: str) -> None:
 
     Above each cell stand the functions that it needs from its reader.
     """
-    notebook.cells[0].source = FIRST_CELL
     cells = (in_place_of(c) if "solution" in tags(c) else c for c in notebook.cells)
     notebook.cells = [cell for cell in cells if cell is not None]
     prose = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
     for cell, text in zip(prose, rewrite([c.source for c in prose], page), strict=True):
         cell.source = text
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"][1:]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     stubs = [set(functions(c)) - set(STAND_INS) if "exercise" in tags(c) else set() for c in code]
     for cell, names in zip(code, needs([c.source for c in code], stubs), strict=True):
         if names and not cell.source.startswith("check."):
-            cell.source = f"{MARK}{', '.join(sorted(names))}\n{cell.source}"
+            title = TITLE.match(cell.source)
+            rest = cell.source.removeprefix(title[0] if title else "")
+            cell.source = f"{title[0] if title else ''}{MARK}{', '.join(sorted(names))}\n{rest}"
 
 
 def needs(cells: list[str], stubs: list[set[str]]) -> list[set[str]]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from book.tools import notebooks
+from book.tools import notebooks, portable
 from book.tools.address import FIGURES, ROOT
 from book.tools.edition import contents
 from book.tools.edition.student import exchange, rewrite
@@ -27,6 +27,7 @@ class Edition(NamedTuple):
     student: bool = False
     chapters: frozenset[int] | None = None  # all of them
     whole: str = ""  # where the whole book is published; empty: nowhere to link to
+    site: str = ""  # where the packages are served for notebooks that are handed out
 
 
 def load(name: str) -> Any:
@@ -94,7 +95,7 @@ def for_students(folder: Path, left_out: frozenset[str]) -> None:
 
 
 def title(page: str) -> str:
-    prose = notebooks.prose(next(ROOT.glob(f"{page}.*")))
+    prose = portable.prose(next(ROOT.glob(f"{page}.*")))
     heading = re.search(r"^# (.+)$", prose, re.MULTILINE)
     return heading[1] if heading else page
 
@@ -102,7 +103,7 @@ def title(page: str) -> str:
 def labels(page: str) -> list[str]:
     """Figures, equations and places of a page to which others point."""
     path = next(ROOT.glob(f"{page}.*"))
-    matches = LABEL.finditer(notebooks.prose(path))
+    matches = LABEL.finditer(portable.prose(path))
     names = [next(filter(None, match.groups())) for match in matches]
-    cells = notebooks.cells(path) if path.suffix == ".ipynb" else []
+    cells = portable.cells(path) if path.suffix == ".ipynb" else []
     return names + list(filter(None, map(notebooks.figure_name, cells)))

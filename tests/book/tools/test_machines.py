@@ -11,7 +11,7 @@ import pytest
 
 from book.tools import machines as tool
 from book.tools.address import ROOT
-from book.tools.first_cell import notebooks
+from book.tools.notebooks import of_the_book
 from course.claims.ledger import harvest, machines
 from vitlab.claims.rules import UNCERTAIN, YES, word_of
 
@@ -32,7 +32,7 @@ def test_the_runs_cover_every_cap_thread_count_notebook_and_unit_test():
     assert used["ONEDNN_MAX_CPU_ISA"] == {None, "AVX512_CORE", "AVX2", "SSE41"}
     assert all(len(values) > 1 for values in used.values())
     played = {arguments[-1] for arguments in tool.parts().values()}
-    assert {str(path.relative_to(ROOT)) for path in notebooks()} <= played
+    assert {str(path.relative_to(ROOT)) for path in of_the_book()} <= played
     tests = {p.relative_to(ROOT).parts[:2] for p in (ROOT / "tests").rglob("test_*.py")}
     elsewhere = {f"tests/{name}" for name in tool.ELSEWHERE}
     assert {"/".join(part) for part in tests} - elsewhere <= played

@@ -1,0 +1,106 @@
+"""Notebooks that leave the book: what they get, and the branch ``launch`` that has them."""
+
+import shutil
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from book.tools import notebooks
+from book.tools.address import ROOT
+from book.tools.alone import alone
+from book.tools.launch import launch
+from book.tools.wheels import NAMES, build
+
+URL, SITE = "https://github.com/someone/a-book", "https://someone.github.io/a-book/"
+PAGES = ["book/02_attention", "book/solutions/02_attention"]
+
+
+def git(*arguments, cwd):
+    who = ["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main"]
+    return subprocess.run(["git", *who, *arguments], cwd=cwd, check=True, capture_output=True,
+                          text=True).stdout  # fmt: skip
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_below_its_title_one_line_installs_what_it_needs_and_links_lead_to_the_site(page):
+    before = notebooks.read(ROOT / f"{page}.ipynb")
+    after = alone(before, page, SITE)
+    nbformat.validate(after)
+    title, line, *rest = after.cells
+    assert title.source.startswith("# ") and len(rest) == len(before.cells) - 1
+    assert line.source == "%pip install " + " ".join(f"{SITE}wheels/{name}" for name in NAMES)
+    text = "\n".join(cell.source for cell in after.cells if cell.cell_type == "markdown")
+    assert not [link for link in text.split("](")[1:] if not link.startswith(("http", "#"))]
+    assert text.count(f"]({SITE}book/ledger.html#") >= (page == PAGES[0])
+
+
+def test_links_are_those_of_the_site_and_stay_where_there_is_no_site():
+    text = ("[one](01_one.ipynb) [(1.2)](01_one.ipynb#eq-a) [Fig. 1.1](#fig-b) [it](../index.md#c) "
+            "![a drawing](_static/drawings/a.svg)")  # fmt: skip
+    cells = [nbformat.v4.new_markdown_cell("# One"), nbformat.v4.new_markdown_cell(text)]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    assert alone(notebook, "book/02_two", "https://a.b/").cells[2].source == (
+        "[one](https://a.b/book/01_one.html) [(1.2)](https://a.b/book/01_one.html#equation-eq-a) "
+        "[Fig. 1.1](#fig-b) [it](https://a.b/index.html#c) "
+        "![a drawing](https://a.b/_static/drawings/a.svg)"
+    )
+    title, line, links = alone(notebook, "book/02_two", "", "wheels").cells
+    assert links.source == text and line.source.startswith("%pip install wheels/minivit-")
+
+
+def test_the_branch_has_notebooks_that_work_alone_and_nothing_else_is_touched(
+    tmp_path, monkeypatch
+):
+    (tmp_path / ".github/workflows").mkdir(parents=True)
+    (tmp_path / ".github/workflows/a_file").touch()
+    for page in PAGES:
+        (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / f"{page}.ipynb", tmp_path / f"{page}.ipynb")
+    git("init", ".", cwd=tmp_path)
+    git("add", ".", cwd=tmp_path)
+    git("commit", "-m", "a book", cwd=tmp_path)
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "t")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "t@localhost")
+    monkeypatch.setattr("book.tools.address.ROOT", tmp_path)
+    launch(URL)
+    assert git("status", "--short", cwd=tmp_path) == ""
+    assert git("branch", "--show-current", cwd=tmp_path) == "main\n"
+    changed = git("diff", "--name-status", "main", "launch", cwd=tmp_path).splitlines()
+    assert changed == ["D\t.github/workflows/a_file", *(f"M\t{page}.ipynb" for page in PAGES)]
+    for page in PAGES:
+        stored = nbformat.reads(git("show", f"launch:{page}.ipynb", cwd=tmp_path), as_version=4)
+        assert stored == alone(notebooks.read(ROOT / f"{page}.ipynb"), page, SITE)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Nothing of the book but the packages that the site serves."""
+    folder = tmp_path_factory.mktemp("alone")
+    build(folder / "wheels")
+    for name in NAMES:
+        shutil.unpack_archive(folder / "wheels" / name, folder / "packages", "zip")
+    return folder
+
+
+def test_the_packages_have_checks_verdicts_results_and_every_model_and_no_solution(installed):
+    code = """
+import minivit, course.claims, course.results
+from course import check
+from course.claims.rows import BOOK, load
+assert str(BOOK).endswith("packages/course/book"), BOOK
+print(len(check.__all__), len(load().claims), len(list(BOOK.glob("results/*.json"))))
+for name in minivit.models():
+    if name.weights == "shipped":
+        minivit.load(name.name)
+import studies.inversion_and_training
+"""
+    ran = subprocess.run([sys.executable, "-c", code], cwd=installed / "packages", text=True,
+                         capture_output=True)  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    results = len(list(ROOT.glob("book/results/*.json")))
+    assert ran.stdout.split() == ["114", "206", str(results)]
+    files = [path.relative_to(installed) for path in installed.glob("packages/**/*")]
+    assert not [path for path in files if "solutions" in path.parts or "grading" in path.parts]
