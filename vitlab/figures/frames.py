@@ -17,10 +17,14 @@ LEAST = 1.7  # points of type per inch of a figure's width: 8 pixels where it is
 # Shows the frame at the slider's position, and announces its name to screen readers.
 MOVE = """
 const figure = this.closest('figure'), names = JSON.parse(this.dataset.names);
-figure.querySelectorAll('img').forEach((image, i) => { image.hidden = i != this.value; });
+figure.querySelectorAll('img').forEach((image, i) => {
+  image.hidden = i != this.value;
+  image.style.display = '';
+});
 figure.querySelector('output').value = names[this.value];
 this.setAttribute('aria-valuetext', names[this.value]);
 """
+HIDDEN = ' hidden style="display:none"'  # JupyterLab drops the first where it trusts no scripts
 
 
 class Frames:
@@ -46,7 +50,7 @@ class Frames:
     def _repr_html_(self) -> str:
         pictures = "".join(
             f'<img alt="{escape(alt)}" src="data:image/webp;base64,{picture}"'
-            f"{'' if i == self.start else ' hidden'}>"
+            f"{'' if i == self.start else HIDDEN}>"
             for i, (alt, picture) in enumerate(zip(self.alts, self.pictures, strict=True))
         )
         return (
