@@ -1,14 +1,55 @@
-"""Gives Sphinx the notebooks with roles, labels and captions in place of plain Markdown."""
+"""Gives Sphinx the notebooks with roles, labels and captions in place of plain Markdown.
+
+What answers a prediction is in an element that opens; a list below the question becomes a choice.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 import nbformat
+from nbformat import NotebookNode, from_dict
 from sphinx.application import Sphinx
 
+from book.tools.notebooks import tags
 from book.tools.portable import for_sphinx
+
+CHOICE = re.compile(r"(?:^- .*\n?(?:^ +.*\n?)*)+\Z", re.MULTILINE)  # the list at a text's end
+
+
+def markdown(name: str, text: str) -> NotebookNode:
+    return from_dict({"cell_type": "markdown", "id": name, "metadata": {}, "source": text})
+
+
+def with_answers(cells: Iterable[NotebookNode]) -> Iterator[NotebookNode]:
+    """Cells with runs of answers in an element each; code that is open stays above it."""
+    for is_answer, group in groupby(cells, lambda cell: "answer" in tags(cell)):
+        run = list(group)
+        if is_answer:
+            first, name = run[0], run[0].id
+            if first.cell_type == "code" and "hide-input" not in tags(first):
+                yield from_dict(first | {"outputs": []})
+                shown = first.metadata | {"tags": [*tags(first), "remove-input"]}
+                run[0] = from_dict(first | {"id": f"{name}-shown", "metadata": shown})
+            opening = '<details class="answer"><summary>Show what happened</summary>'
+            yield from [
+                markdown(f"{name}-open", opening),
+                *run,
+                markdown(f"{name}-close", "</details>"),
+            ]
+            continue
+        for cell in run:
+            if right := cell.metadata.get("right"):  # the number of the right choice
+                box = rf'<div class="predict" data-right="{right}">\n\n\g<0>\n\n</div>\n'
+                cell = from_dict(cell | {"source": CHOICE.sub(box, cell.source)})
+            yield cell
 
 
 def read(app: Sphinx, page: str, source: list[str]) -> None:
     if app.env.doc2path(page).endswith(".ipynb"):
-        source[0] = nbformat.writes(for_sphinx(nbformat.reads(source[0], as_version=4)))
+        notebook = for_sphinx(nbformat.reads(source[0], as_version=4))
+        notebook.cells = list(with_answers(notebook.cells))
+        source[0] = nbformat.writes(notebook)
 
 
 def setup(app: Sphinx) -> None:

@@ -4,7 +4,7 @@ let onScreen = root.dataset.theme, closed = [];
 addEventListener("beforeprint", () => {
   onScreen = root.dataset.theme;
   root.dataset.theme = "light";
-  closed = [...document.querySelectorAll("details.verdict:not([open])")];
+  closed = [...document.querySelectorAll("details:is(.verdict, .answer):not([open])")];
   closed.forEach((card) => (card.open = true));
 });
 addEventListener("afterprint", () => {
@@ -26,4 +26,43 @@ addEventListener("DOMContentLoaded", () => {
   if (!window.ClipboardJS) return;
   const said = ({ trigger }) => (trigger.textContent = "citation copied");
   new ClipboardJS(".take button").on("success", said);
+});
+
+// A prediction: what the reader chooses is kept here and nowhere else, opens what happened, and is
+// counted at the chapter's end.
+addEventListener("DOMContentLoaded", () => {
+  const boxes = [...document.querySelectorAll(".predict")], key = `predicted ${location.pathname}`;
+  if (!boxes.length) return;
+  const answers = [...document.querySelectorAll(".predict, details.answer")];
+  const chosen = JSON.parse(localStorage.getItem(key) ?? "{}");
+  const tally = document.createElement("p");
+  tally.setAttribute("role", "status");
+  document.querySelector(".bd-article > section").append(tally);
+  const count = () => {
+    const made = boxes.filter((box, i) => i in chosen);
+    const right = boxes.filter((box, i) => chosen[i] == box.dataset.right);
+    tally.textContent = made.length ? `Your predictions: ${right.length} of ${made.length} right.` : "";
+  };
+  boxes.forEach((box, i) => {
+    const items = [...box.querySelectorAll("li")];
+    const mark = () => items.forEach((item, j) => {
+      item.className = j + 1 == box.dataset.right ? "right" : j + 1 == chosen[i] ? "wrong" : "";
+      item.firstChild.setAttribute("aria-pressed", j + 1 == chosen[i]);
+    });
+    items.forEach((item, j) => {
+      const button = document.createElement("button");
+      button.append(...item.childNodes);
+      item.append(button);
+      button.addEventListener("click", () => {
+        chosen[i] ??= j + 1;
+        localStorage.setItem(key, JSON.stringify(chosen));
+        const answer = answers[answers.indexOf(box) + 1];
+        if (answer?.matches("details")) answer.open = true;
+        mark();
+        count();
+      });
+    });
+    if (i in chosen) mark();
+  });
+  count();
 });

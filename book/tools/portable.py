@@ -3,154 +3,24 @@
     python -m book.tools.portable [NOTEBOOK ...]     default: all of them
 
 An author may write MyST's roles (``{eq}`eq-norm```); this command turns them into links with the
-numbers that the site gives, writes a caption into a cell below its figure, and folds code. When
-Sphinx reads a notebook, :func:`for_sphinx` turns all of it back (``book/_ext/portable.py``), so
-that numbers, citations and captions stay Sphinx's.
+numbers that the site gives, writes a caption into a cell below its figure, folds code, and what
+answers a prediction (tag ``answer``). When Sphinx reads a notebook, ``book/_ext/portable.py`` turns
+all of it back, so that numbers, citations and captions stay Sphinx's.
 """
 
-import os
 import re
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from nbformat import NotebookNode, from_dict
-from pybtex.database import parse_file
-from pybtex.richtext import Text
 
 from book.tools import notebooks
-from book.tools.address import ROOT
 from book.tools.notebooks import figure_name, tags
+from book.tools.roles import places, plain, roles
 
-BOOK = ROOT / "book"
 TITLE = re.compile(r"\A# @title [^\n]*\n")  # Colab's, above the code that it folds
-EQUATION = re.compile(r"\$\$((?:(?!\$\$).)*?)\$\$ *\((eq-[\w-]+)\)", re.DOTALL)
-TAGGED = re.compile(
-    r'<a id="(eq-[\w-]+)"></a>\n\n\$\$((?:(?!\$\$).)*?)\s*\\tag\{[\d.]+\} *\$\$', re.DOTALL
-)
-LABEL = re.compile(r"^\(([\w-]+)\)=$", re.MULTILINE)
-ANCHOR = re.compile(r'^<a id="((?!eq-|fig-)[\w-]+)"></a>\n$', re.MULTILINE)
 CAPTION = re.compile(r'\A<a id="(fig-[\w-]+)"></a>\*\*Fig\. [\d.]+\.\*\* (.*)\Z', re.DOTALL)
-WORK = r'\[[^\]]+\]\([^ )]+\s"(\w+)"\)'  # a paper's link, whose title is its key
-# What a link becomes when Sphinx reads it; their order matters.
-ROLES: list[tuple[str, str | Callable[[re.Match], str]]] = [
-    (r"\[(\w+)\]\((?:\.\./)?ledger\.md#\1\)", r"{claim}`\1`"),
-    (r"\[\([\d.]+\)\]\([\w./]*#(eq-[\w-]+)\)", r"{eq}`\1`"),
-    (r"\[Fig\. [\d.]+\]\([\w./]*#(fig-[\w-]+)\)", r"{numref}`\1`"),
-    (rf"\({WORK}(?:;\s{WORK})*\)", lambda m: f"{{cite:p}}`{','.join(re.findall(WORK, m[0]))}`"),
-    (r'\[[^\][]+\s\(\d{4}\w?\)\]\([^ )]+\s"(\w+)"\)', r"{cite:t}`\1`"),
-    (r"(?<!!)\[([^\][]+)\]\([\w./]*#([\w-]+)\)", r"{ref}`\1 <\2>`"),
-    (r"(?<!!)\[([^\][]+)\]\(((?:\.\./)*(?:\w+/)*\w+)\.(?:ipynb|md)\)", r"{doc}`\1 <\2>`"),
-]
-
-
-class Place(NamedTuple):
-    """Where a figure, an equation or another labelled place is, and its number."""
-
-    page: Path
-    number: str = ""
-
-
-@cache
-def places() -> dict[str, Place]:
-    """By label, all places of the book that a notebook can point to."""
-    found, counts = {}, {"eq": 0, "fig": 0}
-    for path in notebooks.of_the_book():
-        numbered = re.match(r"(?!00)(\d+)_", path.name) and path.parent == BOOK
-        own = {"eq": 0, "fig": 0} if numbered else counts  # pages without a number count on
-        for cell in cells(path):
-            names = [figure_name(cell)] if figure_name(cell) else []
-            if cell.cell_type == "markdown":
-                names = [match[2] for match in EQUATION.finditer(cell.source)]
-                found |= {label: Place(path) for label in LABEL.findall(cell.source)}
-            for name in names:
-                kind = name.partition("-")[0]
-                own[kind] += 1
-                chapter = f"{int(path.name[:2])}." if numbered else ""
-                found[name] = Place(path, f"{chapter}{own[kind]}")
-    for path in [ROOT / "index.md", *BOOK.glob("*.md")]:
-        labels = LABEL.findall(path.read_text(encoding="utf-8"))
-        found |= {label: Place(path) for label in labels}
-    return found
-
-
-class Work(NamedTuple):
-    """A paper as the site cites it, and where it is."""
-
-    authors: str
-    year: str
-    address: str
-
-
-@cache
-def works() -> dict[str, Work]:
-    """The papers of ``book/references.bib`` by key."""
-    found = {}
-    for key, entry in parse_file(BOOK / "references.bib").entries.items():
-        people = [" ".join([*p.prelast_names, *p.last_names]) for p in entry.persons["author"]]
-        people = [str(Text.from_latex(name)) for name in people]
-        authors = f"{people[0]} *et al.*" if len(people) > 2 else " and ".join(people)
-        fields, address = entry.fields, f"references.md#{key}"
-        for field, start in (
-            ("url", ""),
-            ("doi", "https://doi.org/"),
-            ("eprint", "https://arxiv.org/abs/"),
-        ):
-            address = start + fields[field] if field in fields else address
-        address = address.replace("(", "%28").replace(")", "%29")
-        found[key] = Work(authors, fields["year"], address)
-    return found
-
-
-def plain(text: str, page: Path) -> str:
-    """MyST's roles and labels as links that every front end follows."""
-
-    def to(target: Path, anchor: str = "") -> str:
-        path = os.path.relpath(target, page.parent) if target != page else ""
-        return path + (f"#{anchor}" if anchor else "")
-
-    def place(label: str, words: str) -> str:
-        where = places()[label]
-        return f"[{words.format(where.number)}]({to(where.page, label)})"
-
-    def document(match: re.Match) -> str:
-        target = (page.parent / match[2]).resolve()
-        suffix = ".ipynb" if target.with_suffix(".ipynb").exists() else ".md"
-        return f"[{match[1]}]({to(target.with_suffix(suffix))})"
-
-    def work(key: str, form: str) -> str:
-        authors, year, address = works()[key]
-        where = to(BOOK / "references.md", key) if address.startswith("references.md") else address
-        return f'[{form.format(authors, year)}]({where} "{key}")'
-
-    def together(match: re.Match) -> str:
-        return f"({'; '.join(work(key.strip(), '{}, {}') for key in match[1].split(','))})"
-
-    links: list[tuple[str, Callable[[re.Match], str]]] = [
-        (r"\{claim\}`(\w+)`", lambda m: f"[{m[1]}]({to(BOOK / 'ledger.md', m[1])})"),
-        (r"\{doc\}`([^`<]+?)\s*<([\w./-]+)>`", document),
-        (r"\{eq\}`([\w-]+)`", lambda m: place(m[1], "({})")),
-        (r"\{numref\}`([\w-]+)`", lambda m: place(m[1], "Fig. {}")),
-        (r"\{ref\}`([^`<]+?)\s*<([\w-]+)>`", lambda m: place(m[2], m[1])),
-        (r"\{cite:p\}`([\w,\s]+)`", together),
-        (r"\{cite:t\}`(\w+)`", lambda m: work(m[1], "{} ({})")),
-    ]
-    for pattern, link in links:
-        text = re.sub(pattern, link, text)
-    text = EQUATION.sub(
-        lambda m: f'<a id="{m[2]}"></a>\n\n$${m[1].rstrip()} \\tag{{{places()[m[2]].number}}} $$',
-        text,
-    )
-    return LABEL.sub(r'<a id="\1"></a>\n', text)
-
-
-def roles(text: str) -> str:
-    """Plain Markdown with MyST's roles and labels, the other way round."""
-    for pattern, role in ROLES:
-        text = re.sub(pattern, role, text)
-    text = TAGGED.sub(r"$$\2 $$ (\1)", text)
-    return ANCHOR.sub(r"(\1)=", text)
+ANSWER = "<details><summary>What happened</summary>\n\n{}\n\n</details>"
 
 
 def folded_title(cell: NotebookNode) -> str:
@@ -168,32 +38,37 @@ def portable(notebook: NotebookNode, page: Path) -> NotebookNode:
     def stored() -> Iterator[NotebookNode]:
         for cell in notebook.cells:
             cell = from_dict(cell)
+            text = ANSWER if "answer" in tags(cell) else "{}"
             if cell.cell_type == "markdown":
-                cell.source = plain(cell.source, page)
-            elif "hide-input" in tags(cell):
-                cell.metadata.jupyter, cell.metadata.cellView = {"source_hidden": True}, "form"
+                cell.source = text.replace("{}", plain(cell.source, page))
+            if "answer" in tags(cell) and cell.cell_type == "code":
+                cell.metadata.setdefault("jupyter", {})["outputs_hidden"] = True
+            if "hide-input" in tags(cell):
+                cell.metadata.setdefault("jupyter", {})["source_hidden"] = True
+                cell.metadata.cellView = "form"
                 cell.source = f"# @title {folded_title(cell)}\n{cell.source}"
             yield cell
             if name := figure_name(cell):
                 caption = plain(cell.metadata.mystnb.figure.pop("caption"), page)
-                text = f'<a id="{name}"></a>**Fig. {places()[name].number}.** {caption}'
-                yield from_dict(
-                    {
-                        "cell_type": "markdown",
-                        "id": name,
-                        "metadata": {"tags": ["caption"]},
-                        "source": text,
-                    }
-                )
+                caption = f'<a id="{name}"></a>**Fig. {places()[name].number}.** {caption}'
+                below = {"cell_type": "markdown", "id": name, "metadata": {"tags": ["caption"]}}
+                yield from_dict(below | {"source": text.replace("{}", caption)})
 
     return from_dict(notebook | {"cells": list(stored())})
 
 
 def for_sphinx(notebook: NotebookNode) -> NotebookNode:
     """A notebook with roles, labels and captions where MyST-NB looks for them."""
+    before, after = ANSWER.split("{}")
     cells: list[NotebookNode] = []
     for cell in notebook.cells:
         cell = from_dict(cell)
+        if cell.cell_type == "code":
+            cell.metadata.pop("jupyter", None)
+            cell.metadata.pop("cellView", None)
+            cell.source = TITLE.sub("", cell.source)
+        elif cell.source.startswith(before):
+            cell.source = cell.source.removeprefix(before).removesuffix(after)
         if "caption" in tags(cell) and (match := CAPTION.match(cell.source)):
             if not cells or figure_name(cells[-1]) != match[1]:
                 raise ValueError(f"expected the cell of {match[1]} above its caption")
@@ -201,9 +76,6 @@ def for_sphinx(notebook: NotebookNode) -> NotebookNode:
             continue
         if cell.cell_type == "markdown":
             cell.source = roles(cell.source)
-        elif cell.metadata.pop("cellView", None):
-            del cell.metadata["jupyter"]
-            cell.source = TITLE.sub("", cell.source)
         cells.append(cell)
     return from_dict(notebook | {"cells": cells})
 
