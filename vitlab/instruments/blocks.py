@@ -20,7 +20,6 @@ from vitlab.instruments.running import Images, batches, evaluating
 def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
     """Names the blocks: the longest outermost sequence of modules from tokens to tokens."""
     ran: list[str] = []
-    others: list[str] = []
     ends: dict[str, tuple[Tensor, Tensor]] = {}  # a module's input and output
     with evaluating(model), ExitStack() as stack:
         for name, module in runnable(model).items():
@@ -34,8 +33,6 @@ def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
                 if [t.shape for t in read[:1]] == shapes and len(shapes[0]) == 3:
                     ran.append(name)
                     ends[name] = read[0].clone(), given[0].clone()
-                else:
-                    others.append(name)
 
             stack.enter_context(after(module, keep))
         model(images[:1])
@@ -53,19 +50,6 @@ def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
         raise ValueError(
             f"{type(model).__name__} has no row of blocks from tokens to tokens, "
             "[batch, tokens, dim], each reading what the one before gave"
-        )
-    row, _, _ = longest[-1].rpartition(".")
-    kind = type(model.get_submodule(longest[-1]))
-
-    def beside(names: list[str]) -> list[str]:
-        """Those in the longest row's list and of its kind, but not in the row."""
-        there = [name for name in names if name.rpartition(".")[0] == row and name not in longest]
-        return [name for name in there if type(model.get_submodule(name)) is kind]
-
-    if (changing := beside(others)) and beside(outer):  # a head alone is no other stage
-        raise ValueError(
-            f"expected blocks that keep the number and width of tokens: {changing[0]!r} in "
-            f"{type(model).__name__} does not"
         )
     return longest
 

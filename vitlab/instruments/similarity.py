@@ -28,8 +28,7 @@ def linear_cka(
 ) -> Float64[Tensor, ""]:
     """CKA of two matrices with the linear kernel; each row is one image, flattened.
 
-    The biased one is ``‖Y^T X‖² / (‖X^T X‖ ‖Y^T Y‖)`` of the centred matrices, Frobenius norms, far
-    above 0 for unrelated matrices with more columns than rows.
+    The biased one is far above 0 for unrelated matrices with more columns than rows.
     """
     sums = CKA(debiased=debiased)
     sums.update({"x": x}, {"y": y})

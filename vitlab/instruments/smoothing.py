@@ -25,7 +25,6 @@ class FrequencyResponse:
 
     gain: Float64[Tensor, "*matrices rows columns"]  # size of the output
     same: Float64[Tensor, "*matrices rows columns"]  # of its part that is still this wave
-    constant: Float64[Tensor, "*matrices rows columns"]  # of its part that is constant
 
 
 def frequency_response(
@@ -43,7 +42,7 @@ def frequency_response(
     parts = torch.fft.fft2(out.movedim(-3, -1).unflatten(-1, (rows, columns))) / n**0.5
     parts = parts.abs().flatten(-4, -3).flatten(-2)  # [..., wave that entered, wave that left]
     same = parts.diagonal(dim1=-2, dim2=-1).unflatten(-1, (rows, columns))
-    return FrequencyResponse(gain, same, parts[..., 0].unflatten(-1, (rows, columns)))
+    return FrequencyResponse(gain, same)
 
 
 def attention_response(
@@ -53,14 +52,13 @@ def attention_response(
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
     tokens = same_tokens(at)
-    totals, count = [torch.zeros(3, x.heads, *tokens.grid).double() for x in at], 0
+    totals, count = [torch.zeros(2, x.heads, *tokens.grid).double() for x in at], 0
     for batch in attention_weights(model, stream, at):
         where = torch.tensor(tokens.where, device=batch[0].device)
         for total, weights in zip(totals, batch, strict=True):
             between = weights.index_select(2, where).index_select(3, where).double()
             response = frequency_response(between / between.sum(-1, keepdim=True), tokens.grid)
-            parts = (response.gain, response.same, response.constant)
-            total += torch.stack([part.sum(0).cpu() for part in parts])
+            total += torch.stack([response.gain.sum(0), response.same.sum(0)]).cpu()
         count += len(batch[0])
     named = zip(at, totals, strict=True)
     return {layout.name: FrequencyResponse(*(total / count)) for layout, total in named}

@@ -17,7 +17,7 @@ from tests.vitlab.instruments.test_curvature import (
     normed,
     small,
 )
-from vitlab.instruments import curvature, density, filter_normalised, landscape
+from vitlab.instruments import density, filter_normalised, landscape
 from vitlab.instruments.density import quadrature
 from vitlab.instruments.weights import WeightLoss
 from vitlab.krylov import random_like
@@ -103,18 +103,6 @@ def test_random_directions_have_the_models_lengths_filter_by_filter_and_leave_th
     parts = loss.split(filter_normalised(loss, random_like(loss.point)))
     assert not parts["class_token"].any()  # is no filter, and a filter of zero stays
     assert not parts["head.weight"][0].any() and parts["head.weight"].isfinite().all()
-
-
-def test_a_scale_that_norms_undo_changes_no_filter_normalised_surface():
-    """That is what filter normalisation is for: Li et al. (2018)."""
-    model, scaled, x = normed(), normed(), images()
-    for parameter in scaled[0].parameters():
-        parameter.mul_(4)
-    how = {"batch_statistics": True}
-    surfaces = [landscape(m, x, LABELS, points=3, **how).loss for m in (model, scaled)]
-    close(*surfaces, 1e-4)
-    tops = [curvature(m, x, LABELS, "0.weight", k=1, steps=8, **how).top for m in (model, scaled)]
-    assert tops[0] > 10 * tops[1]
 
 
 def test_what_is_no_plane_is_refused():

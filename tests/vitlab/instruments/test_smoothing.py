@@ -90,13 +90,13 @@ def test_matrices_of_known_response():
     constant[0, 0] = 1  # the wave that is constant, and no other
     eye, to_one = torch.eye(N), torch.eye(N)[[5] * N]
     cases = [
-        (eye, every, every, constant),  # the identity keeps every wave
-        (torch.full((N, N), 1 / N), constant, constant, constant),  # uniform: the mean alone
-        (to_one, every, constant, every),  # attending to one token: all become constant
+        (eye, every, every),  # the identity keeps every wave
+        (torch.full((N, N), 1 / N), constant, constant),  # uniform: the mean alone
+        (to_one, every, constant),  # attending to one token: all become constant
     ]
     for matrix, *known in cases:
         found = frequency_response(matrix, GRID)
-        for part, values in zip((found.gain, found.same, found.constant), known, strict=True):
+        for part, values in zip((found.gain, found.same), known, strict=True):
             torch.testing.assert_close(part, values, atol=1e-7, rtol=1e-7)
     shift = eye[torch.arange(N).view(GRID).roll((1, 2), (0, 1)).flatten()]
     torch.testing.assert_close(frequency_response(shift, GRID).same, every)
@@ -128,7 +128,7 @@ def test_known_attention_of_a_model_by_head():
     found = attention_response(Known(weights, weights.flip(0)), images(3), batch_size=2)
     assert list(found) == ["blocks.0", "blocks.1"]
     known = frequency_response(weights, GRID)
-    for name in "gain", "same", "constant":
+    for name in "gain", "same":
         first, second = (getattr(found[block], name) for block in found)
         torch.testing.assert_close(first, getattr(known, name), atol=1e-6, rtol=0)
         torch.testing.assert_close(second, first.flip(0), atol=1e-6, rtol=0)

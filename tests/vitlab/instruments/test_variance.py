@@ -8,7 +8,7 @@ import minivit
 from tests.parity import draw
 from tests.vitlab.instruments.models import DIM, MODELS, Scaled, everybodys, images
 from tests.vitlab.tried.by_hand import ends
-from vitlab.instruments import branch_ratios, branch_variance, feature_variance
+from vitlab.instruments import branch_ratios, branch_variance
 from vitlab.instruments.variance import variance_over_positions
 
 N = 12  # patches
@@ -42,35 +42,11 @@ def test_everybodys_streams_and_branches_are_those_of_their_patches(name):
     assert (found.values <= found.mean_square).all()
 
 
-class ChannelsLast(nn.Module):
-    """Maps as in Swin, ``[batch, rows, columns, dim]``; then half as many rows and columns."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed, self.block, self.merged = nn.Conv2d(3, DIM, 8, 8), nn.ReLU(), nn.Identity()
-
-    def forward(self, images):
-        x = self.block(self.embed(images).movedim(1, -1))
-        return self.merged(x[:, :2, ::2])
-
-
-def test_a_map_with_its_channels_last_is_read_along_its_rows_and_columns():
-    model = ChannelsLast()
-    maps = model.embed(images()).relu().double()
-    with pytest.raises(ValueError, match=r"known size.*got \[2, 2, 2, 24\]; give grid"):
-        feature_variance(model, images(), "merged")
-    for name, grid, known in ("block", None, maps), ("merged", (2, 2), maps[:, :, :2, ::2]):
-        found = feature_variance(model, images(), name, grid=grid).values[0]
-        torch.testing.assert_close(found, known.flatten(2).var(2, correction=0).mean())
-
-
 def test_a_branch_that_is_a_multiple_of_the_skip_has_that_ratio():
     found = branch_ratios(Scaled(2, -0.5, 0.25), images())
     assert found.names == ("parts.0", "parts.1")  # the last sum goes into no module
     known = torch.tensor([[2.0], [0.5]]).expand(2, 12).double()
     torch.testing.assert_close(found.ratio, known, rtol=1e-6, atol=0)
-    torch.testing.assert_close(found.skip[1], 3 * found.skip[0], rtol=1e-6, atol=0)
-    torch.testing.assert_close(found.branch, found.skip * known, rtol=1e-6, atol=0)
 
 
 class Given(nn.Module):
@@ -109,5 +85,7 @@ def test_every_order_of_parts_and_norms_is_understood(make, names, part, end):
     model, pictures = draw(make()).eval(), torch.rand(2, 1, 8, 8)
     found = branch_ratios(model, pictures)
     assert found.names == names
-    skip = ends(model, pictures, [part])[part][end].double().norm(dim=-1).mean(0)
-    torch.testing.assert_close(found.skip[-1], skip, rtol=1e-5, atol=0)
+    seen = ends(model, pictures, [part, names[-1]])
+    skip, branch = (x.double().norm(dim=-1) for x in (seen[part][end], seen[names[-1]][1]))
+    known = (branch / skip).mean(0)
+    torch.testing.assert_close(found.ratio[-1], known, rtol=1e-5, atol=0)

@@ -11,8 +11,8 @@ from minivit.recording import one
 from vitlab.claims.measurements import parts
 from vitlab.claims.measuring import Measured, Subject, before_training, measures, require
 from vitlab.instruments import filter_spectra, first_filters, receptive_field
-from vitlab.instruments.importance import Part, without
-from vitlab.instruments.representations import patch_grid
+from vitlab.instruments.importance import without
+from vitlab.instruments.representations import Places
 
 
 def outside(model: nn.Module, image: Tensor, at: str) -> int:
@@ -49,7 +49,7 @@ def reach_without_addition(subject: Subject) -> Measured:
     first = parts.row_of_layers(model, image)[0]
     attention = parts.attention_of(model, image)[0]
     require(attention.startswith(f"{first}."), f"the first block, {first!r}, has no attention")
-    with without(model, Part(attention), {}):
+    with without(model, attention):
         silent = outside(model, image, first)
     return Measured(silent, baselines={"with what attention adds": outside(model, image, first)})
 
@@ -59,13 +59,12 @@ def narrower(subject: Subject) -> Measured:
     """1 if tokens have fewer numbers than patches have pixel values, 0 if not."""
     model, image = subject.model, subject.images[:1]
     parts.attention_of(model, image)
-    grid = patch_grid(model, image)
-    require(grid, "has no convolution, so its patches are not known")
-    assert grid is not None  # for mypy
+    grids = Places(model, image).grids
+    require(grids, "has no convolution, so its patches are not known")
     names = parts.row_of_layers(model, image)
     tokens = parts.outputs(model, image, names[:1], 1, first=True)[parts.FIRST]
     require(tokens.ndim == 3, f"its first block reads {list(tokens.shape)}, not tokens")
-    return Measured(float(tokens.shape[2] < image.numel() / math.prod(grid)))
+    return Measured(float(tokens.shape[2] < image.numel() / math.prod(grids[-1])))
 
 
 @measures("V14")

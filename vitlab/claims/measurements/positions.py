@@ -27,7 +27,7 @@ def learned_table(model: nn.Module) -> Float[Tensor, "rows columns dim"]:
 def lead(table: Float[Tensor, "rows columns dim"]) -> float:
     """Mean cosine of adjacent places, less that of all that are further apart."""
     rows, columns = table.shape[:2]
-    flat = position_similarity(table).cosines.flatten(2).flatten(0, 1)
+    flat = position_similarity(table).flatten(2).flatten(0, 1)
     place = torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
     steps = (place[:, None] - place).abs().sum(-1)  # [places, places]
     return flat[steps == 1].mean().item() - flat[steps > 1].mean().item()
