@@ -22,7 +22,6 @@ class Curvature:
     bottom: Float[Tensor, "k"]  # the smallest, ascending
     bottom_errors: Float[Tensor, "k"]
     directions: Float[Tensor, "k n"]  # unit eigenvectors of the largest
-    loss: float
 
 
 def curvature(
@@ -55,7 +54,7 @@ def curvature(
     pairs = lanczos(lambda v: unit * product(unit * v), random_like(loss.point), steps)
     values, errors, vectors = pairs.values[0], pairs.errors[0], pairs.vectors[0]
     top, top_errors, directions = (x.flip(0)[:k] for x in (values, errors, vectors))
-    return Curvature(top, top_errors, values[:k], errors[:k], directions, loss.value)
+    return Curvature(top, top_errors, values[:k], errors[:k], directions)
 
 
 @dataclass(frozen=True, eq=False)

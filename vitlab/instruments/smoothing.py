@@ -1,8 +1,4 @@
-"""What mixing the tokens of a grid does to each wave on it, and fixed weights in attention's place.
-
-Attention weights have rows that sum to 1 and no negative entries. So the constant wave passes
-unchanged, and no wave gains; but weights that permute the tokens have the gain 1 at every wave.
-"""
+"""What mixing the tokens of a grid does to each wave on it; fixed weights in attention's place."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -96,20 +92,14 @@ def between_patches(
     """
 
     def put(layout: Layout, own: Tensor) -> Tensor:  # [images, heads, tokens, tokens]
-        at = torch.tensor(layout.where, device=own.device)
+        where = torch.tensor(layout.where, device=own.device)
         new = own.clone()
-        new[..., at, :] = 0
-        new[..., at[:, None], at] = weights.to(own)
+        new[..., where, :] = 0
+        new[..., where[:, None], where] = weights.to(own)
         return new
 
-    replaced: dict[str, Callable[[Tensor], Tensor]] = {}
-    for layout in layouts(model, images, grid):
-        count = len(layout.where)
-        allowed = ([count, count], [layout.heads, count, count])
-        shapes = f"weights {allowed[0]} or {allowed[1]} in {layout.name!r}"
-        expect(list(weights.shape) in allowed, shapes, list(weights.shape))
-        replaced[weights_of(layout.name)] = partial(put, layout)
-    return replaced
+    at = layouts(model, images, grid)
+    return {weights_of(layout.name): partial(put, layout) for layout in at}
 
 
 def mean_attention(

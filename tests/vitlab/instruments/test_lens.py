@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 import torch
-from torch import nn
 
 import minivit
 from tests.parity import draw
@@ -40,27 +39,6 @@ def test_everybodys_heads_read_every_token(name):
         for token in 0, 4, tokens - 1:
             known = HEADS[name](model, x[:, token : token + 1])
             torch.testing.assert_close(rows[:, token], known.double(), rtol=1e-4, atol=1e-5)
-
-
-class Stages(nn.Module):
-    """Two rows of blocks, of which the first is longer, and a norm that a list holds too."""
-
-    def __init__(self, *widths):
-        super().__init__()
-        self.embed = nn.Sequential(nn.Conv2d(3, 8, 8, 8), nn.Flatten(2), nn.LayerNorm(16))
-        self.blocks = nn.Sequential(*map(nn.Linear, widths, widths[1:]))
-
-    def forward(self, images):
-        return self.blocks(self.embed(images).mT).mean(1)
-
-
-def test_a_row_is_of_blocks_that_read_what_the_one_before_gave():
-    model = draw(Stages(8, 8, 8, 8, 4))
-    found = logit_lens(model, images(2, (32, 32)))
-    assert found.names == ("embedding", "blocks.0", "blocks.1", "blocks.2")
-    tokens = model.embed(images(2, (32, 32))).mT
-    known = model.blocks[3](model.blocks[0](tokens)).mean(1)
-    torch.testing.assert_close(found.logits[1], known.double(), rtol=1e-5, atol=1e-6)
 
 
 def test_where_there_is_no_lens_it_says_so():

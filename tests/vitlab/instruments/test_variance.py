@@ -2,11 +2,10 @@
 
 import pytest
 import torch
-from torch import nn
 
 import minivit
 from tests.parity import draw
-from tests.vitlab.instruments.models import DIM, MODELS, Scaled, everybodys, images
+from tests.vitlab.instruments.models import MODELS, Scaled, everybodys, images
 from tests.vitlab.tried.by_hand import ends
 from vitlab.instruments import branch_ratios, branch_variance
 from vitlab.instruments.variance import variance_over_positions
@@ -49,34 +48,12 @@ def test_a_branch_that_is_a_multiple_of_the_skip_has_that_ratio():
     torch.testing.assert_close(found.ratio, known, rtol=1e-6, atol=0)
 
 
-class Given(nn.Module):
-    """The last part of the branch is given the skip beside it: so write BERT's heirs."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed, self.norm, self.output = nn.Conv2d(1, DIM, 4, 4), nn.LayerNorm(DIM), Adds()
-
-    def forward(self, images):
-        x = self.embed(images).flatten(2).mT
-        return self.output(self.norm(x), x)
-
-
-class Adds(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.dense = nn.Linear(DIM, DIM)
-
-    def forward(self, x, skip):
-        return self.dense(x) + skip
-
-
 ONE = {"depth": 1}
 ORDERS = [  # and what the last branch skips: the input or the output of a module
     (lambda: minivit.create("mixer_8px", **ONE), ("blocks.0.mixing", "blocks.0.mlp"), "blocks.0.norm2", 0),
     (lambda: minivit.create("feedforward_8px", **ONE), ("blocks.0.mlp", "blocks.0.mixing"), "blocks.0.norm2", 0),
     (lambda: minivit.create("vit_8px", **ONE, norm="post"), ("blocks.0.attention", "blocks.0.mlp"), "blocks.0.norm1", 1),
     (lambda: minivit.remove(minivit.create("vit_8px", **ONE), "norm"), ("blocks.0.attention", "blocks.0.mlp"), "blocks.0.mlp", 0),
-    (Given, ("output.dense",), "norm", 0),
 ]  # fmt: skip
 
 
