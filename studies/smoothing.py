@@ -16,6 +16,7 @@ from torch import Tensor
 
 import minivit
 from minivit.model import Model
+from minivit.parts import local_mask
 from minivit.vit import MultiHeadAttention, ViT
 from studies.runner.survey import Figures
 from studies.shared import inputs
@@ -23,12 +24,7 @@ from studies.shared.figures import over_seeds, survey
 from studies.shared.shape_models import PerPatch, classifier, mean_iou, mixed, new, shapes, steps_of
 from studies.shared.training import accuracy, fit, outputs
 from vitlab.instruments.ensembles import ensemble, position_ensembles
-from vitlab.instruments.smoothing import (
-    between_patches,
-    box_blur,
-    gaussian_smoothing,
-    mean_attention,
-)
+from vitlab.instruments.smoothing import between_patches, gaussian_smoothing, mean_attention
 from vitlab.instruments.variance import branch_variance, feature_variance
 
 SEEDS = range(5)
@@ -131,7 +127,9 @@ def in_place(model: ViT, other: Tensor, images: Tensor, labels: Tensor) -> dict[
     """
     grid = model.config.grid
     kernels = {f"gaussian {width}": gaussian_smoothing(grid, width) for width in WIDTHS}
-    kernels |= {"box 3": box_blur(grid, 3), "mean": gaussian_smoothing(grid, torch.inf)}
+    near = local_mask(grid, 3).double()
+    kernels["box 3"] = near / near.sum(1, keepdim=True)
+    kernels["mean"] = gaussian_smoothing(grid, torch.inf)
     averages: dict[str, Any] = {
         name: between_patches(model, images, kernel) for name, kernel in kernels.items()
     }

@@ -1,7 +1,6 @@
 """The blocks of a model from any library, and what its head would predict after each of them."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ from jaxtyping import Float64
 from torch import Tensor, nn
 
 from minivit.hooks import after, before
-from minivit.recording import runnable, tensors_in
+from minivit.recording import record, runnable, tensors_in
 from minivit.replacing import replace
 from vitlab.calls import logits
 from vitlab.instruments.grids import maps_of
@@ -73,10 +72,17 @@ def logit_lens(
     """
     first, stream = batches(images, batch_size)
     names = row_of_blocks(model, first)
+    states: list[Tensor] = []  # the tokens before the first block, and after each
+
+    def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
+        states[:] = tensors_in(args)[:1]
+
     columns = []
     for batch in stream:
-        with evaluating(model), _states(model, names) as states, maps_of(model) as maps:
+        start = before(model.get_submodule(names[0]), keep)
+        with evaluating(model), start, record(model, *names) as seen, maps_of(model) as maps:
             whole = logits(model, batch)
+        states += [tensors_in(seen[name])[0] for name in names]
         rows = []
         for state in states:
             tokens = state  # [batch, tokens, dim]
@@ -99,16 +105,3 @@ def logit_lens(
             )
         columns.append(torch.stack(rows).double().cpu())
     return LogitLens(("embedding", *names), torch.cat(columns, 1))
-
-
-@contextmanager
-def _states(model: nn.Module, names: list[str]) -> Iterator[list[Tensor]]:
-    """Collects the tokens before the first of these blocks, and after each."""
-    states: list[Tensor] = []
-    keep = states.append
-    blocks = [model.get_submodule(name) for name in names]
-    with ExitStack() as stack:
-        stack.enter_context(before(blocks[0], lambda _, args, kwargs: keep(tensors_in(args)[0])))
-        for block in blocks:
-            stack.enter_context(after(block, lambda _, args, output: keep(tensors_in(output)[0])))
-        yield states

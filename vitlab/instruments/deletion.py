@@ -1,7 +1,4 @@
-"""Which patches a logit depends on, by tokens deleted and by gradients, and whether that is right.
-
-A map of what matters is tried by taking patches out of images, or putting them back, in its order.
-"""
+"""Which patches a logit depends on, by deleted tokens and by gradients, and if that is right."""
 
 from collections.abc import Callable
 from contextlib import ExitStack

@@ -35,8 +35,7 @@ def attention_distance(
 
     For attention weights :math:`a_{ij}` between patches at distance :math:`d_{ij}` it is
     :math:`\sum_j a_{ij}d_{ij} / \sum_j a_{ij}`, averaged over patches and images, as in Dosovitskiy
-    et al. (2021), figure 7. Of a square image ``uniform`` is 0.52 times the side. ``grid`` has the
-    rows and columns of patches, by default those of the last convolution before each attention.
+    et al. (2021), figure 7. ``grid`` is by default that of the last convolution before each.
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)

@@ -59,9 +59,8 @@ def principal_components(pictures: Float[Tensor, "batch channels height width"])
 def subspace_overlap(
     a: Float[Tensor, "a channels height width"], b: Float[Tensor, "b channels height width"]
 ) -> Float64[Tensor, ""]:
-    """The mean squared cosine of the principal angles between two spaces of orthonormal images.
-
-    It is 1 if the first lies in the second; for spaces at random ``b`` over all dimensions.
+    """The mean squared cosine of the principal angles between two spaces of orthonormal images: 1
+    if the first lies in the second; at random ``b`` over all dimensions.
     """
     left, right = (images.detach().double().flatten(1) for images in (a, b))
     for basis in left, right:

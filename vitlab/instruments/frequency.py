@@ -117,10 +117,7 @@ def band_noise(
     power: float = 1.0,
     seed: int = 0,
 ) -> Float[Tensor, "batch channels height width"]:
-    """``n`` images of Gaussian noise from ``low`` to below ``high``, in cycles per pixel.
-
-    ``power`` is the mean square of each image's numbers.
-    """
+    """``n`` images of Gaussian noise in a band, ``power`` the mean square of each one's numbers."""
     generator = torch.Generator().manual_seed(seed)
     white = torch.randn(n, channels, *pair(size), generator=generator, dtype=torch.float64)
     noise = band_pass(white, low, high)

@@ -89,8 +89,8 @@ def probe(
     train: tuple[Float[Tensor, "train features"], Int64[Tensor, "train"]],
     test: tuple[Float[Tensor, "test features"], Int64[Tensor, "test"]],
 ) -> Probe:
-    """Fits a linear classifier, after Alain & Bengio (2016), and scores it on others: ridge
-    regression to one-hot classes from features divided by their standard deviations.
+    """Fits and scores a linear classifier, after Alain & Bengio (2016): ridge regression to one-hot
+    classes from features divided by their standard deviations.
     """
     (x, labels), (x_test, test_labels) = train, test
     classes = labels.unique().tolist()

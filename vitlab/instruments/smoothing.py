@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float, Float64, Shaped
 from torch import Tensor, nn
 
-from minivit.parts import local_mask
 from minivit.recording import weights_of
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.layout import Layout, attention_weights, layouts, same_tokens
@@ -68,12 +67,6 @@ def gaussian_smoothing(grid: Grid, width: float) -> Float64[Tensor, "patches pat
     if width == 0:
         return (squares == 0).double()
     return (squares / -2 / width / width).softmax(-1)
-
-
-def box_blur(grid: Grid, side: int) -> Float64[Tensor, "patches patches"]:
-    """The mean of a square of odd ``side`` around each patch, cut off at the edges of the grid."""
-    near = local_mask(rows_and_columns(grid), side).double()
-    return near / near.sum(1, keepdim=True)
 
 
 def between_patches(

@@ -24,13 +24,11 @@ class WeightLoss:
     """Mean cross-entropy of a classifier on some images, as a function of some of its weights.
 
     The weights are one vector ``[1, n]``, a batch of one as everywhere in :mod:`vitlab.krylov`;
-    ``point`` holds the model's own, and ``value`` the loss there. The model is copied, and runs in
-    evaluation mode.
+    ``point`` holds the model's own. The model is copied, and runs in evaluation mode.
 
-    The graph of a single batch of images is kept from product to product; several are evaluated
-    anew for each, in the memory of one. ``parameters`` are shell-style patterns of names,
-    ``"blocks.0.*"``, by default all; with ``batch_statistics`` BatchNorm divides by each batch's,
-    derived too.
+    The graph of a single batch is kept from product to product, several are evaluated anew, in the
+    memory of one. ``parameters`` are shell-style patterns of names, ``"blocks.0.*"``, by default
+    all; with ``batch_statistics`` BatchNorm divides by each batch's, derived too.
     """
 
     def __init__(
@@ -60,7 +58,6 @@ class WeightLoss:
                 parts = zip(batch.split(batch_size), labels.split(batch_size), strict=True)
                 self.batches += parts
         self.count = sum(len(x) for x, _ in self.batches)  # images
-        self.value = self(self.point).item()
 
     def __call__(self, w: Float[Tensor, "1 n"]) -> Float[Tensor, "1"]:
         """The loss for any weights, without a gradient."""

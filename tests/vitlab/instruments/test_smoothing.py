@@ -11,7 +11,6 @@ from tests.vitlab.instruments.models import GRID, HEADS, MODELS, Known, everybod
 from vitlab.instruments import (
     attention_response,
     between_patches,
-    box_blur,
     frequency_response,
     gaussian_smoothing,
     mean_attention,
@@ -31,16 +30,6 @@ def test_gaussian_smoothing_goes_from_the_identity_to_the_mean():
     # From patch (1, 1), number 5: to (0, 3), number 3, five away squared, to (1, 2) one.
     known = math.exp(-(5 - 1) / (2 * 0.7**2))
     assert (found[5, 3] / found[5, 6]).item() == pytest.approx(known)
-
-
-def test_a_box_is_the_mean_of_its_square_cut_off_at_the_edges():
-    assert torch.equal(box_blur(GRID, 1), torch.eye(N).double())
-    found = box_blur(GRID, 3)
-    corner = torch.zeros(N).double()
-    corner[[0, 1, 4, 5]] = 1 / 4
-    assert torch.equal(found[0], corner)
-    assert (found[5] > 0).nonzero().flatten().tolist() == [0, 1, 2, 4, 5, 6, 8, 9, 10]
-    torch.testing.assert_close(found.sum(1), torch.ones(N).double())
 
 
 @pytest.mark.parametrize("name", MODELS)
