@@ -47,14 +47,10 @@ def test_it_says_how_much_it_explains_and_with_how_few(recovered):
     assert not any(parameter.requires_grad for parameter in found.parameters())
 
 
-def test_the_size_of_tokens_does_not_matter_and_the_seed_decides(recovered):
-    *_, x, _ = recovered
-    small, same, other = (
-        learn_dictionary(y, SIZE, k=ACTIVE, steps=50, seed=s)
-        for y, s in ((x[:500], 0), (1024 * x[:500], 0), (x[:500], 1))
-    )
-    torch.testing.assert_close(same.directions, small.directions, rtol=0, atol=1e-4)
-    assert not torch.equal(other.directions, small.directions)
+def test_the_size_of_tokens_does_not_matter(recovered):
+    x = recovered[2][:500]
+    small, large = (learn_dictionary(y, SIZE, k=ACTIVE, steps=50) for y in (x, 1024 * x))
+    torch.testing.assert_close(large.directions, small.directions, rtol=0, atol=1e-4)
 
 
 def test_what_cannot_be_learnt_is_refused():
