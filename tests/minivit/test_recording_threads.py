@@ -12,6 +12,7 @@ import minivit
 from minivit.hooks import uncompiled
 from minivit.recording import record
 from tests.parity import draw
+from vitlab.instruments.running import evaluating
 
 THREADS, CALLS = 8, 25
 
@@ -95,6 +96,13 @@ def in_turn(*blocks):
         yield
         pool.submit(block.__exit__, None, None, None).result()
         pool.shutdown()
+
+
+def test_a_model_stays_in_evaluation_until_the_last_thread_is_done_and_then_comes_back():
+    model = nn.Sequential(nn.Dropout(), nn.Linear(2, 2), nn.Dropout().eval())
+    for _ in in_turn(evaluating(model), evaluating(model)):
+        assert not any(module.training for module in model.modules())
+    assert [module.training for module in model.modules()] == [True, True, True, False]
 
 
 def test_code_is_compiled_again_after_blocks_that_overlap():

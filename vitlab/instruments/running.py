@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
+from threading import RLock
 
 import torch
 from jaxtyping import Int64, Integer, Shaped
@@ -15,18 +16,34 @@ from vitlab.calls import expect as expect
 Images = Shaped[Tensor, "batch channels height width"] | Iterable[Tensor]
 Classes = Integer[Tensor, "batch"]  # one for each image, of all batches
 
+_lock = RLock()
+# By a module's identity: how many blocks keep it in evaluation, and whether it was in training.
+_evaluated: dict[int, tuple[int, bool]] = {}
+
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Keeps a model in evaluation mode, without gradients, and restores its modes afterwards."""
-    in_training = [module for module in model.modules() if module.training]
-    model.eval()
+    """Keeps a model in evaluation mode, without gradients, and restores its modes afterwards.
+
+    Where several threads share a model, the last of them to leave restores it.
+    """
+    modules = list(model.modules())
+    with _lock:
+        for module in modules:
+            blocks, training = _evaluated.get(id(module), (0, module.training))
+            _evaluated[id(module)] = blocks + 1, training
+        model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
-        for module in in_training:
-            module.training = True
+        with _lock:
+            for module in modules:
+                blocks, training = _evaluated.pop(id(module))
+                if blocks > 1:
+                    _evaluated[id(module)] = blocks - 1, training
+                elif training:
+                    module.training = True
 
 
 def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
