@@ -41,30 +41,26 @@ def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
     """All inputs that a LayerNorm over features, or a ``TokenNorm`` over tokens, maps to ``y``.
 
     The trace of the scale is the small difference ``1 - r``, about ``eps / v``; ``scale_error``
-    says how far rounding hides it. Where ``gamma`` is zero an entry is lost, too: the mean of ``z``
-    gives one back; of several, the smallest that fit are taken.
+    says how far rounding hides it.
     """
     if not isinstance(norm, nn.LayerNorm) or len(norm.normalized_shape) != 1:
         raise TypeError(f"expected a LayerNorm over one axis: got {norm}")
-    (d,) = norm.normalized_shape
     y = y.mT if (over_tokens := isinstance(norm, TokenNorm)) else y
     u = torch.finfo(y.dtype).eps
     wide = y.detach().double()
-    gamma = wide.new_ones(d) if norm.weight is None else norm.weight.detach().double()
-    beta = wide.new_zeros(d) if norm.bias is None else norm.bias.detach().double()
-    lost = gamma == 0  # [d]
-    safe = torch.where(lost, 1, gamma)
-    z = torch.where(lost, 0, (wide - beta) / safe)
+    one, none = wide.new_ones(1), wide.new_zeros(1)
+    gamma = one if norm.weight is None else norm.weight.detach().double()
+    beta = none if norm.bias is None else norm.bias.detach().double()
+    expect(gamma.all(), "a LayerNorm without zeros in gamma, which lose more", "some")
+    z = (wide - beta) / gamma
     # How far rounding may have moved every z: that of y, and that of LayerNorm's own arithmetic.
-    blur = torch.where(lost, 0, u * (wide.abs() / safe.abs() + (beta / safe).abs() + z.abs()))
-    z = _fill(z, lost, square_known=norm.eps == 0)
+    blur = u * (wide.abs() / gamma.abs() + (beta / gamma).abs() + z.abs())
     r = z.square().mean(-1, keepdim=True)
     blur_r = 2 * (z.abs() * blur).mean(-1, keepdim=True)
     least = 0 if norm.eps else 0.99 - blur_r
     centred = (z.mean(-1).abs() <= 0.01 + blur.sum(-1)).all()
     fits = centred and ((least <= r) & (r <= 1.01)).all()
     expect(fits, "an output of this LayerNorm", "one that no input gives: check gamma and beta")
-    dimension = max(int(lost.sum()), 1 if norm.eps else 2)
     if norm.eps:
         gap = (1 - r).clamp(min=torch.finfo(torch.float64).tiny)
         error = blur_r / (2 * gap)
@@ -73,21 +69,7 @@ def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
         scale, error = torch.full_like(r, torch.nan), torch.full_like(r, torch.inf)
     parts = [part.mT if over_tokens else part for part in (z, scale, error)]
     direction, scale, error = (part.to(y.dtype) for part in parts)
-    return Fibre(direction, scale, error, dimension)
-
-
-def _fill(z: Tensor, lost: Tensor, square_known: bool) -> Tensor:
-    """Fills the lost entries of ``z`` with the smallest that fit its mean and mean square."""
-    count = int(lost.sum())
-    if not count:
-        return z
-    z = torch.where(lost, -z.sum(-1, keepdim=True) / count, z)
-    if count > 1 and square_known:  # two of them, apart by what the mean square still lacks
-        lack = (z.shape[-1] - z.square().sum(-1)).clamp(min=0)
-        first, second = lost.nonzero()[:2, 0]
-        z[..., first] += (lack / 2).sqrt()
-        z[..., second] -= (lack / 2).sqrt()
-    return z
+    return Fibre(direction, scale, error, 1 if norm.eps else 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +77,6 @@ class Meeting:
     """Where the fibres of LayerNorm meet the tokens that an embedding can give."""
 
     tokens: Tokens  # the norm's input
-    scale: Float[Tensor, "batch tokens 1"]
-    shift: Float[Tensor, "batch tokens 1"]
     condition: Float[Tensor, "batch tokens"]  # of the two unknowns; 1e15 where no point is alone
 
 
@@ -121,8 +101,6 @@ def meeting(
     unknowns = torch.stack([z @ outside, ones @ outside], -1)  # [batch, tokens, dim - rank, 2]
     goal = (offset @ outside).expand(unknowns.shape[:-1])
     solution = torch.linalg.pinv(unknowns, rtol=0.0) @ goal[..., None]  # [batch, tokens, 2, 1]
-    scale, shift = solution[..., 0, :], solution[..., 1, :]
-    tokens = scale * z + shift
+    tokens = solution[..., 0, :] * z + solution[..., 1, :]
     condition = z.norm(dim=-1) / torch.linalg.svdvals(unknowns)[..., -1]
-    dtype = fibres.direction.dtype
-    return Meeting(tokens.to(dtype), scale.to(dtype), shift.to(dtype), condition)
+    return Meeting(tokens.to(fibres.direction.dtype), condition)

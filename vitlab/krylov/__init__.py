@@ -13,7 +13,6 @@ from vitlab.krylov.batches import (
     norms,
     or_one,
     random_like,
-    scaled,
     wide,
     widened,
 )

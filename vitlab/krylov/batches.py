@@ -71,18 +71,3 @@ def widened(function: Operator, dtype: torch.dtype) -> Operator:
     if wide(dtype) == dtype:
         return function
     return lambda x: function(x.to(dtype)).to(wide(dtype))
-
-
-def scaled(product: Operator, dtype: torch.dtype) -> Operator:
-    """A linear map of ``[batch, n]`` that computes in ``dtype``, kept from overflow.
-
-    In half precision it is applied to vectors scaled so that their largest number is 1.
-    """
-    if wide(dtype) == dtype:
-        return product
-
-    def function(v: Float[Tensor, "batch n"]) -> Float[Tensor, "batch m"]:
-        size = or_one(v.abs().amax(1, keepdim=True))
-        return product(v / size) * size
-
-    return function
