@@ -18,11 +18,10 @@ from vitlab.commands.command import Command, ModelName, draw, load, open_ours
 from vitlab.data.dataset import Data
 from vitlab.data.loading import SOURCES
 from vitlab.extras import device_of
-from vitlab.training.evaluate import Results, read_matrix
+from vitlab.training.evaluate import Results
 from vitlab.training.loop import train
 from vitlab.training.optimiser import freeze, frozen
 from vitlab.training.recipe import DEFAULTS, Recipe, continued, model_for, recipe_for
-from vitlab.training.state import CONFUSION
 
 
 def _default(name: str) -> str:
@@ -140,5 +139,4 @@ def _draw(out: Path, results: Results, data: Data) -> None:
         return
     for name in ("curve.png", "curve.svg"):
         draw(out / name, curve(results.lines))
-    matrix = read_matrix((out / CONFUSION).read_text(encoding="utf-8"))
-    draw(out / "confusion.png", confusion_figure(matrix, data.classes))
+    draw(out / "confusion.png", confusion_figure(results.confusion, data.classes))

@@ -55,8 +55,12 @@ def spectrum(
     if at is not None:
         refuse_training(function)  # type: ignore[arg-type]  # a model
         function, x = sublayer(function, at, x.clone())  # type: ignore[arg-type]
-    dtype = x.dtype
-    function, x = krylov.widened(function, dtype), x.to(krylov.wide(dtype))
+    given, dtype, wide = function, x.dtype, krylov.wide(x.dtype)
+
+    def widened(x: Tensor) -> Tensor:
+        return given(x.to(dtype)).to(wide)
+
+    function, x = widened, x.to(wide)
     with torch.no_grad():
         shape = function(x.clone())[0].numel(), x[0].numel()
     if dense is None:

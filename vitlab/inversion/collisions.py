@@ -9,7 +9,7 @@ from torch import Tensor
 from vitlab.calls import expect
 from vitlab.inversion import solvers
 from vitlab.inversion.solvers import Batch, Numbers, levenberg_marquardt, rounding
-from vitlab.krylov import Operator, jacobian, linearise, norms, or_one, sign_margin
+from vitlab.krylov import Operator, jacobian, linearise, norms, or_one
 
 DOUBLINGS, HALVINGS = 16, 30  # of a step, to find how far the output stays the same
 SHORTEST = 1e-4  # the first step, relative to the input
@@ -75,7 +75,7 @@ class SignChange:
 
     positive: int  # index in the batch
     negative: int  # index in the batch
-    margin: float  # the smaller of the two values of vitlab.krylov.sign_margin; above 1
+    margin: float  # how certain both signs are; above 1
 
 
 def sign_change(function: Operator, x: Batch, enough: float | None = None) -> SignChange | None:
@@ -83,14 +83,16 @@ def sign_change(function: Operator, x: Batch, enough: float | None = None) -> Si
 
     They prove that a smooth function is not injective: an injective map into as many dimensions
     keeps orientation everywhere or reverses it. Gives the pair with the widest margin, or the first
-    with more than ``enough``.
+    with more than ``enough``: the smallest singular value over the rounding error that could have
+    turned the sign, a unit in the last place of the largest for each dimension.
     """
     best: dict[float, tuple[float, int]] = {}  # of each sign: the widest margin, and the input's
     pair = None
     for i, entry in enumerate(x.split(1)):
         j = jacobian(function, entry)[0]
         sign = torch.linalg.slogdet(j).sign.item()
-        margin = sign_margin(torch.linalg.svdvals(j)).item()
+        values = torch.linalg.svdvals(j)
+        margin = (values[-1] / (values[0] * (len(j) * torch.finfo(j.dtype).eps))).item()
         if margin > best.get(sign, (1.0, 0))[0]:  # at 1, rounding could turn the sign
             best[sign] = margin, i
         if {1, -1} <= best.keys():

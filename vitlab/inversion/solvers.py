@@ -57,7 +57,7 @@ def newton_krylov(function: Operator, y: Batch, start: Batch, steps: int = 50) -
     residual = relative_residual(function, x, y)
     for _ in range(steps):
         at = linearise(function, x[active])
-        step = gmres(at.push, y[active] - at.value, 1e-3, restart=100, iterations=100).x
+        step = gmres(at.push, y[active] - at.value, 1e-3, restart=100, iterations=100)
         waiting = active  # entries whose step is still too long
         for k in range(HALVINGS):
             trial = x[waiting] + step / 2**k

@@ -6,25 +6,9 @@ the whole batch. A single problem is a batch of one.
 """
 # ruff: noqa: F401
 
-from vitlab.krylov.batches import (
-    Operator,
-    check_batch,
-    finite,
-    norms,
-    or_one,
-    random_like,
-    wide,
-    widened,
-)
-from vitlab.krylov.gmres import Solution, gmres
+from vitlab.krylov.batches import Operator, check_batch, finite, norms, or_one, random_like, wide
+from vitlab.krylov.gmres import gmres
 from vitlab.krylov.lanczos import Extremes, lanczos, singular_values
-from vitlab.krylov.products import (
-    Linearisation,
-    hessian,
-    jacobian,
-    linearise,
-    plain_attention,
-    sign_margin,
-)
+from vitlab.krylov.products import Linearisation, hessian, jacobian, linearise, plain_attention
 
 __all__ = [name for name, value in globals().items() if callable(value) and name != "Operator"]

@@ -1,4 +1,4 @@
-"""Batches of vectors: lengths, projections, random starts, and functions in half precision."""
+"""Batches of vectors: lengths, projections, random starts."""
 
 from collections.abc import Callable
 
@@ -64,10 +64,3 @@ def finite(x: Float[Tensor, "*shape"], what: str = "a linear map") -> Float[Tens
 def wide(dtype: torch.dtype) -> torch.dtype:
     """The dtype to do algebra in: float32 for half precisions, which overflow, else the same."""
     return torch.promote_types(dtype, torch.float32)
-
-
-def widened(function: Operator, dtype: torch.dtype) -> Operator:
-    """A function that computes in ``dtype``, made to return :func:`wide` numbers."""
-    if wide(dtype) == dtype:
-        return function
-    return lambda x: function(x.to(dtype)).to(wide(dtype))

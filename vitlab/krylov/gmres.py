@@ -1,22 +1,10 @@
 """Linear systems solved by products with their matrix alone."""
 
-from dataclasses import dataclass
-
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
-from vitlab.krylov.batches import Operator, norms, or_one, orthogonalise, unit
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """An approximate solution of ``A x = b``."""
-
-    x: Float[Tensor, "batch ..."]
-    residual: Float[Tensor, " batch"]  # ‖A x - b‖ / ‖b‖
-    iterations: int  # products with A, not counting one for each restart
-    converged: Bool[Tensor, " batch"]  # whether the residual is within the tolerance
+from vitlab.krylov.batches import Operator, norms, orthogonalise, unit
 
 
 def gmres(
@@ -25,7 +13,7 @@ def gmres(
     tolerance: float = 1e-6,
     restart: int = 50,
     iterations: int = 500,
-) -> Solution:
+) -> Float[Tensor, "batch ..."]:
     """Solves ``A x = b`` by the generalised minimal residual method, Saad & Schultz (1986).
 
     Among the combinations of ``b, A b, A² b, ...`` it takes the one with the smallest residual. The
@@ -40,7 +28,7 @@ def gmres(
         residual = (b - operator(x)).flatten(1) if used else b.flatten(1)
         length = norms(residual)
         if not (length > goal).any() or used >= iterations:  # NaN is given up at once
-            return Solution(x, length / or_one(norms(b)), used, length <= goal)
+            return x
         steps = min(restart, iterations - used, size)
         basis = b.new_zeros(len(b), steps + 1, size)
         small = b.new_zeros(len(b), steps + 1, steps)  # A @ basis^T = basis^T @ small

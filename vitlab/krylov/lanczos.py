@@ -47,14 +47,9 @@ def singular_values(
 ) -> Extremes:
     """Approximates the extreme singular values of a linear map, after Golub & Kahan (1965).
 
-    Their bidiagonalisation is Lanczos's method for the map and its transpose at once. It never
-    forms the square of the map, so small singular values keep their digits. The smallest are found
-    late, and from above.
-
-    Args:
-        push, pull: The map and its transpose; swap them where ``pull`` reads the smaller space.
-        start: In the space that ``push`` reads; nonzero, usually random.
-        steps: Products with each. All values are exact after as many as that space has dimensions.
+    Their bidiagonalisation is Lanczos's method for the map, ``push``, and its transpose, ``pull``,
+    at once: small singular values keep their digits, but are found late, and from above. The start
+    is in the space that ``push`` reads, best the smaller one. ``steps`` are products with each.
     """
     right, steps = _begin(start, steps)  # [batch, steps + 1, in]
     left = right[:, :0, :0]

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -35,11 +35,12 @@ class Scores:
 
 @dataclass(frozen=True)
 class Results:
-    """Results of a training: its scores, a line of the log for each epoch, steps and duration."""
+    """Results of a training."""
 
     validation: Scores
     test: Scores
-    lines: list[dict[str, Any]]
+    confusion: Confusion = field(compare=False)  # of the test part
+    lines: list[dict[str, Any]]  # of the log, one for each epoch
     steps: int
     seconds: float
 
@@ -117,12 +118,6 @@ def matrix_rows(matrix: Confusion, classes: Sequence[str]) -> list[list[str]]:
     """A confusion matrix as a table with the names of the classes."""
     rows = zip(classes, matrix.tolist(), strict=True)
     return [["is \\ taken for", *classes], *([name, *map(str, row)] for name, row in rows)]
-
-
-def read_matrix(text: str) -> Confusion:
-    """The way back from :func:`matrix_rows` as CSV."""
-    _, *rows = csv.reader(io.StringIO(text))
-    return torch.tensor([[int(cell) for cell in row[1:]] for row in rows])
 
 
 def as_csv(rows: Sequence[Sequence[str]]) -> str:

@@ -7,21 +7,19 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from minivit.files import MODEL, save
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from vitlab.data.dataset import Data
 from vitlab.extras import extra
 from vitlab.training.card import card
-from vitlab.training.evaluate import Results, Scores, confusion, evaluate, logits_of, scores_of
+from vitlab.training.evaluate import Results, confusion, evaluate, logits_of, scores_of
 from vitlab.training.recipe import Recipe
 from vitlab.training.run import Run, check
 from vitlab.training.state import Folder, identity
@@ -86,19 +84,12 @@ def train(
             _take_steps(run, folder, save_every, progress)
         model.load_state_dict(run.average.model.state_dict())
         model.eval()
-        if folder and state and state["results"]:
-            if not (folder.path / MODEL).exists():
-                save(model, folder.path / MODEL)
-            validation, test = (Scores(**state["results"][part]) for part in ("validation", "test"))
-            return Results(validation, test, run.lines, run.steps, run.seconds)
         validation = evaluate(model, data.validation, run.batch)
         logits = logits_of(model, data.test, run.batch)
-        test = scores_of(logits, data.test.labels)
-        results = Results(validation, test, run.lines, run.steps, run.seconds)
+        test, matrix = (measure(logits, data.test.labels) for measure in (scores_of, confusion))
+        results = Results(validation, test, matrix, run.lines, run.steps, run.seconds)
         if folder:
-            scores = {"validation": asdict(validation), "test": asdict(test)}
-            matrix = confusion(logits, data.test.labels)
-            folder.finish(run, scores, matrix, card(run, results, matrix, command))
+            folder.finish(run, results, card(run, results, command))
         return results
 
 
