@@ -66,10 +66,7 @@ class EmbeddingInverse:
     def patches(
         self, tokens: Float[Tensor, "... dim"], prior: PatchPrior | None = None
     ) -> Float[Tensor, "... n"]:
-        """The patches that the embedding maps to these tokens, with no positions added.
-
-        What tokens do not determine is zero, or the prior's conditional mean given what is known.
-        """
+        """The patches of tokens without positions; the rest is zero, or the prior's mean of it."""
         known = (tokens.double() - self.bias) @ self._read  # V^T x: [..., rank]
         patches = known @ self.seen
         if prior is not None:

@@ -1,11 +1,8 @@
 r"""What LayerNorm forgets: all inputs that it maps to one output.
 
-LayerNorm gives :math:`y = \gamma z + \beta` with :math:`z = (x - m) / \sqrt{v + \epsilon}`, where
-:math:`m` is the mean and :math:`v` the variance of :math:`x`. From :math:`y` comes :math:`z`, so
-:math:`x = a z + c` with two numbers missing: the shift :math:`c = m` and the scale
-:math:`a = \sqrt{v + \epsilon}`. The shift is gone. The scale leaves a trace where
-:math:`\epsilon > 0`: the mean square of :math:`z` is :math:`r = v / (v + \epsilon)`, a little less
-than 1, and so :math:`a = \sqrt{\epsilon / (1 - r)}`.
+From :math:`y = \gamma z + \beta` comes :math:`z`, and :math:`x = a z + c` with two numbers
+missing. The shift :math:`c` is gone; the scale :math:`a = \sqrt{v + \epsilon}` leaves a trace
+where :math:`\epsilon > 0`: the mean square of :math:`z` is :math:`r = v / (v + \epsilon) < 1`.
 """
 
 from dataclasses import dataclass

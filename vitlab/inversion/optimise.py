@@ -78,18 +78,17 @@ def invert(
     """Looks for an input whose activation at a named point is that of an image.
 
     The optimiser, a function of :mod:`~vitlab.inversion.optimisers` or ``lbfgs``, sees the target
-    activation and nothing else of the image. Each image of a batch is inverted by itself.
+    activation and nothing else of the image. Each image of a batch is inverted by itself, in its
+    dtype or in float32, by any module in evaluation mode that reads one tensor.
 
     Args:
-        model: Any module in evaluation mode that reads one tensor, each entry of a batch alone. It
-            computes in the image's dtype, at least float32, if need be as a copy.
         target: Instead of an image, the activation to reach; give ``start``, too.
-        steps: At most. A step of ``"gd"`` and ``"adam"`` is one evaluation; one of ``"lbfgs"``
-            seldom more, one of ``"gauss-newton"`` dozens.
+        steps: At most; one of ``"lbfgs"`` is seldom more than an evaluation, of
+            ``"gauss-newton"`` dozens.
         start: Default: the source's noise from N(0.7, 1/20), the same for each image.
         step_size: Of ``"gd"``, by default as for the linearised problem, and ``"adam"``, 0.03.
         blur: Standard deviation in pixels of the 3 x 3 Gaussian after the first step of ``"gd"``,
-            2.4 in the source. It falls linearly to 0 after the last. Default: none.
+            falling to 0 after the last: 2.4 in the source. Default: none.
     """
     options = SimpleNamespace(optimizer=optimizer, steps=steps, step_size=step_size, blur=blur)
     check_rule(options, optimizer in OPTIMISERS, f"optimizer is one of {', '.join(OPTIMISERS)}")

@@ -17,7 +17,7 @@ from vitlab.inversion.embedding import Told, linear_guess
 from vitlab.inversion.optimise import in_dtype, invert
 from vitlab.inversion.residual import branches, invert_block
 from vitlab.inversion.solvers import Numbers, relative_residual, solved
-from vitlab.krylov import check_batch, finite
+from vitlab.krylov import finite
 
 STARTS = 8  # around the guess, where the guess itself failed
 AROUND = 0.5  # standard deviation of the noise that makes them
@@ -56,10 +56,9 @@ def unwind(model: nn.Module, tokens: Tokens, at: str, *, steps: int = 4000) -> U
 
     Residual blocks are undone, the last one first: by the fixed point where it contracts, by
     Newton-GMRES elsewhere. The first block and the embedding are undone together, over the pixels,
-    by at most ``steps`` of L-BFGS. Where the way back leads to other tokens, the pixels are sought
-    from those one block later, and so on, and last from the best of 8 starts around the guess.
-
-    The model is a ViT or Mixer with residuals and norms before its sub-layers, or none.
+    by at most ``steps`` of L-BFGS; where that fails, from the tokens one block later, and so on,
+    and last from the best of 8 starts around the guess. The model is a ViT or Mixer with residuals
+    and norms before its sub-layers, or none.
     """
     last = _check(model, tokens, at)
     tolerance = solved(tokens.dtype)
@@ -117,7 +116,6 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
     shape = [extra + math.prod(model.config.grid), model.config.dim]
     fits = tokens.ndim == 3 and [*tokens.shape[1:]] == shape
     expect(fits, f"tokens [batch, {shape[0]}, {shape[1]}]", [*tokens.shape])
-    check_batch(tokens)
     finite(tokens, "tokens")
     refuse_training(model)
     for block in model.blocks[: names.index(at) + 1]:

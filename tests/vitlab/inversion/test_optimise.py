@@ -95,14 +95,6 @@ def vit(**changes):
 PICTURES = torch.rand(3, 1, 8, 8, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
 
 
-@pytest.mark.parametrize("optimizer", ALL)
-def test_every_optimizer_finds_the_image_through_a_well_conditioned_vit(optimizer):
-    steps = {"gd": 1500, "adam": 600, "lbfgs": 300, "gauss-newton": 20}[optimizer]
-    found = invert(vit(), PICTURES, at="blocks.1", optimizer=optimizer, steps=steps)
-    assert (found.psnr > (200 if optimizer in ("lbfgs", "gauss-newton") else 40)).all(), found.psnr
-    assert all(found.met)
-
-
 OTHERS = [
     (torchvision.models.resnet18, "layer1.0.conv2"),
     (lambda: draw(torchvision.models.VisionTransformer(16, 4, 2, 3, 12, 24)), "encoder.layers.encoder_layer_1"),
@@ -221,28 +213,6 @@ def test_lbfgs_rests_in_a_minimum_that_is_not_the_target():
     found = invert(model, target=target, start=target + 2, steps=5000)
     assert nearest(found).item() == pytest.approx(10**0.5) and found.evaluations < 400
     assert found.image.abs().max() < 0.1
-
-
-def test_lbfgs_begins_anew_where_a_line_search_fails_and_forgets_a_step_that_bends_down(
-    monkeypatch,
-):
-    module = sys.modules["vitlab.inversion.lbfgs"]
-    search, seen = module.line_search, []
-
-    def astray(match, x, entries, objective, gradient, direction):
-        seen.append((objective, gradient, direction))
-        if len(seen) == 3:  # fails
-            return torch.zeros_like(objective), objective, gradient
-        if len(seen) == 5:  # the slope grows along the step
-            return torch.full_like(objective, 1e-3), objective, 2 * gradient
-        return search(match, x, entries, objective, gradient, direction)
-
-    monkeypatch.setattr(module, "line_search", astray)
-    of_linear(spread(50), steps=6)
-    objective, gradient, direction = seen[3]
-    polyak = (objective / gradient.square().sum(1))[:, None] * gradient
-    torch.testing.assert_close(direction, -polyak)
-    assert all(((g * d).sum(1) < 0).all() for _, g, d in seen)  # all downhill
 
 
 @pytest.mark.parametrize("optimizer", ["gd", "adam"])

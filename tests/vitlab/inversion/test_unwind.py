@@ -1,8 +1,10 @@
 """The way back from a block's tokens to the image, checked by the forward pass."""
 
+import os
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +15,8 @@ import vitlab.inversion
 from tests.refusals import assert_refused
 from tests.vitlab.inversion.contracting import made, random, relative
 from vitlab.calls import activation
-from vitlab.inversion import Told, invert, linear_guess, unwind
+from vitlab.data import load_data
+from vitlab.inversion import Told, decibels, invert, linear_guess, unwind
 
 
 def pictures(n, seed=0, size=(8, 8)):
@@ -161,31 +164,19 @@ def test_float32_tokens_and_models_are_unwound_to_their_own_digits():
 
 
 def test_a_process_that_never_held_the_image_finds_it(tmp_path):
-    """Trained for seconds on digits; only weights and tokens are handed over."""
-    pytest.importorskip("sklearn")
-    from dataclasses import replace
-
-    from vitlab.data import load_data
-    from vitlab.training import train
-    from vitlab.training.recipe import DEFAULTS
-
-    data = load_data("DIGITS")
-    torch.manual_seed(0)
-    model = minivit.create("vit_8px")
-    train(model, data, replace(DEFAULTS["DIGITS"][1], steps=60))
-    minivit.save(model, tmp_path / "model.safetensors")
-    mean, std = (torch.tensor(x).double().view(-1, 1, 1) for x in (data.mean, data.std))
-    images = (data.test.images[:2].double() / 255 - mean) / std
-    torch.save(tokens(model.double(), images, "blocks.3"), tmp_path / "tokens.pt")
+    """Only the name of a trained model and tokens are handed over."""
+    model = minivit.load("digits_vit").double()
+    images = model.preprocess(load_data("DIGITS").test.images[:2]).double()
+    torch.save(tokens(model, images, "blocks.3"), tmp_path / "tokens.pt")
     code = (
         "import sys, torch, minivit; from vitlab.inversion import unwind\n"
-        f"model = minivit.load('vit_8px', weights={str(tmp_path / 'model.safetensors')!r}).eval()\n"
-        f"found = unwind(model, torch.load({str(tmp_path / 'tokens.pt')!r}), at='blocks.3')\n"
+        "model, tokens = minivit.load('digits_vit'), torch.load('tokens.pt')\n"
+        "found = unwind(model, tokens, at='blocks.3')\n"
         "assert 'sklearn' not in sys.modules and 'vitlab.training' not in sys.modules\n"
-        f"torch.save((found.image, found.exact), {str(tmp_path / 'found.pt')!r})\n"
+        "torch.save((found.image, found.exact), 'found.pt')\n"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    environment = os.environ | {"PYTHONPATH": str(Path.cwd())}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
     image, exact = torch.load(tmp_path / "found.pt")
     assert exact.all()
     assert (relative(image, images) < 1e-6).all()  # 120 dB
@@ -195,10 +186,6 @@ def test_a_process_that_never_held_the_image_finds_it(tmp_path):
 @pytest.mark.parametrize("name", ["digits_vit", "digits_mixer"])
 def test_images_come_back_from_the_last_block_of_a_shipped_model(name):
     """At 120 dB or more, as ``decibels`` counts: 18 of 20 that it was not trained on."""
-    pytest.importorskip("sklearn")
-    from vitlab.data import load_data
-    from vitlab.inversion import decibels
-
     model = minivit.load(name).double()
     images = model.preprocess(load_data("DIGITS").test.images[:20]).double()
     found = unwind(model, tokens(model, images, "blocks.3"), "blocks.3")
@@ -221,7 +208,6 @@ def test_what_cannot_be_unwound_is_refused():
         (lambda: made("vit_8px"), None, "norm", ValueError, "got 'norm'"),
         (lambda: made("vit_8px"), torch.zeros(2, 15, 64), "blocks.1", ValueError, r"expected tokens \[batch, 16, 64\]: got \[2, 15, 64\]"),
         (lambda: made("vit_8px"), torch.full((1, 16, 64), torch.nan), "blocks.1", ValueError, "tokens of finite numbers"),
-        (lambda: made("vit_8px"), torch.zeros(1, 16, 64).int(), "blocks.1", TypeError, "floating numbers: got torch.int32"),
         (lambda: made("vit_8px", removed=["residual"]), None, "blocks.0", ValueError, "without residuals"),
         (lambda: made("vit_8px", norm="post"), None, "blocks.1", ValueError, "expected norm='pre'"),
         (partly_training, None, "blocks.1", ValueError, r"call eval\(\) first"),
