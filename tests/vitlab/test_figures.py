@@ -160,11 +160,7 @@ def nan(*shape):
 
 
 def test_what_cannot_be_drawn_is_refused():
-    frames = partial(figures.Frames, bars, label="height", alt="bar {value}")
     cases = [
-        (partial(frames, [1]), "got 1 values and start=0"),
-        (partial(frames, [1, 2], start=2), "got 2 values and start=2"),
-        (partial(frames, [1, 2], start=-1), "start=-1"),
         (partial(figures.heat, torch.ones(5), (2, 3), (4, 6)), "got 5 values"),
         (partial(figures.heat, torch.ones(6), (2, 3), (4, 7)), "4 x 7 pixels"),
         (partial(figures.heat, nan(6), (2, 3), (4, 6)), "expected finite values: got 1 of 6"),

@@ -33,10 +33,9 @@ def folder(path: str | PathLike[str], size: Size = 64, channels: int = 3) -> Dat
     """Reads a folder of images into memory, in an order that no file system changes.
 
     It holds a folder for each class, or ``train/`` and perhaps ``validation/`` and ``test/``, which
-    hold those; other names for these are understood. Hidden names are ignored. Where there are no
-    validation images, 10 % of each training class are held out, and 20 % where there are no test
-    images, chosen by a hash of their paths inside the folder. Warns of files that are left out, and
-    of images that are also among the training images. Images are cropped to the middle.
+    hold those. Where there are no validation images, 10 % of each training class are held out, and
+    20 % where there are no test images, chosen by a hash of their paths inside the folder. Warns of
+    files that are left out, and of images that are also among the training images.
     """
     root = Path(path)
     preprocess = plain(size, channels)

@@ -24,8 +24,7 @@ CIFAR10 = tuple(
 def digits(size: Size | None = None, channels: int | None = None) -> Data:
     """Handwritten digits, 1,797 grey images of 8 x 8 pixels, which come with scikit-learn.
 
-    The same people wrote the 70 % for training and the 20 % for the test: Alpaydin & Kaynak (1998),
-    "Optical Recognition of Handwritten Digits".
+    Alpaydin & Kaynak (1998); the same people wrote the parts for training and for the test.
     """
     with extra("train"):
         from sklearn.datasets import load_digits
@@ -104,14 +103,10 @@ def load_data(
 ) -> Data:
     """Loads images and labels in three parts, the same on every machine.
 
-    Args:
-        source: ``"DIGITS"``, ``"CIFAR10"``, ``"SHAPES"`` or a folder as for
-            :func:`vitlab.data.folder.folder`.
-        size: Height and width in pixels, by default 64 for a folder, and else the data's own. The
-            shorter side is resized, with antialiasing, and the middle cropped.
-        channels: 1 for grey or 3 for colour. Default: 1 for digits, 3 for the others.
-        fraction: How much of the training part to keep, of each class alike.
-        seed: Chooses what ``fraction`` keeps. The parts are the same for every seed.
+    The source is ``"DIGITS"``, ``"CIFAR10"``, ``"SHAPES"`` or a folder as for
+    :func:`vitlab.data.folder.folder`, of 64 pixels by default: the shorter side is resized, and the
+    middle cropped. ``channels`` are 1 for grey or 3 for colour. ``fraction`` is how much of each
+    class of the training part to keep; ``seed`` chooses which.
     """
     fits = channels in (None, 1, 3) and 0 < fraction <= 1
     expect(fits, "1 or 3 channels and 0 < fraction <= 1", f"{channels} and {fraction}")

@@ -138,8 +138,6 @@ def recognise(
 
     Judges have the classes of the model that made them, and a ``preprocess``.
     """
-    got = f"{list(pictures.shape)} of {pictures.dtype}"
-    expect(pictures.dtype == torch.uint8 and len(pictures), "uint8 images, one or more", got)
     wanted = torch.as_tensor(classes).cpu().expand(len(pictures))
     probabilities = []
     for name, judge in judges.items():

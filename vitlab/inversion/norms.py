@@ -28,10 +28,7 @@ class Fibre:
 
     def at(self, shift: Tensor | float = 0.0, scale: Tensor | float | None = None) -> Tensor:
         """A member of the fibre, with the recovered scale or another, inexact for ``eps > 0``."""
-        scale = self.scale if scale is None else scale
-        if isinstance(scale, Tensor) and scale.isnan().any():
-            raise ValueError("with eps = 0 the output says nothing of the scale: give one")
-        return scale * self.direction + shift
+        return (self.scale if scale is None else scale) * self.direction + shift
 
 
 def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
@@ -45,9 +42,8 @@ def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
     y = y.mT if (over_tokens := isinstance(norm, TokenNorm)) else y
     u = torch.finfo(y.dtype).eps
     wide = y.detach().double()
-    one, none = wide.new_ones(1), wide.new_zeros(1)
-    gamma = one if norm.weight is None else norm.weight.detach().double()
-    beta = none if norm.bias is None else norm.bias.detach().double()
+    gamma = wide.new_ones(1) if norm.weight is None else norm.weight.detach().double()
+    beta = wide.new_zeros(1) if norm.bias is None else norm.bias.detach().double()
     expect(gamma.all(), "a LayerNorm without zeros in gamma, which lose more", "some")
     z = (wide - beta) / gamma
     # How far rounding may have moved every z: that of y, and that of LayerNorm's own arithmetic.

@@ -29,8 +29,7 @@ def orthogonalise(
 ) -> tuple[Float[Tensor, "batch n"], Float[Tensor, "batch k"]]:
     """Splits ``w`` into the part orthogonal to the rows of ``basis`` and its coefficients there.
 
-    It projects twice: after once, rounding leaves some of the rest; a third time gains nothing
-    (Parlett 1980).
+    It projects twice: after once, rounding leaves some of the rest (Parlett 1980).
     """
     taken = w.new_zeros(basis.shape[:2])
     for _ in range(2):

@@ -53,14 +53,11 @@ def train(
     thread of one machine, the same recipe gives the same bits, uninterrupted or resumed.
 
     Args:
-        model: Of the data's image size, channels and classes, on the device to train on.
         out: A folder for the model, its card, the log, the tables of the test part, and the state,
-            from which training can resume. Default: nothing is written.
-        resume: Continue from ``out`` if it holds a state, else start.
+            from which training can ``resume``. Default: nothing is written.
         save_every: Seconds between two states; a SIGINT or SIGTERM saves one, too.
         progress: Whether to show a bar or, without a terminal, a line for each epoch.
-        command: The command line, for the card.
-        start: Where the model's trained weights come from; resuming needs the same.
+        command, start: For the card: the command line, and whose weights the model begins with.
         teacher: A trained model for hard distillation (Touvron et al. 2021): its decisions on each
             augmented batch count as much as the labels.
     """
@@ -86,7 +83,7 @@ def train(
         model.eval()
         validation = evaluate(model, data.validation, run.batch)
         logits = logits_of(model, data.test, run.batch)
-        test, matrix = (measure(logits, data.test.labels) for measure in (scores_of, confusion))
+        test, matrix = scores_of(logits, data.test.labels), confusion(logits, data.test.labels)
         results = Results(validation, test, matrix, run.lines, run.steps, run.seconds)
         if folder:
             folder.finish(run, results, card(run, results, command))
