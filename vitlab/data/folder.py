@@ -90,10 +90,8 @@ def _dealt(files: dict[str, list[File]], classes: Sequence[str]) -> dict[str, li
     train = files["train"]
     empty = [part for part in HELD_OUT if not files[part]]
     labels = torch.tensor([file.label for file in train], dtype=torch.int64)
-    fractions = [HELD_OUT[part] for part in empty]
-    indices = divide([file.key for file in train], labels, classes, fractions)
-    held_out = zip(["train", *empty], indices, strict=True)
-    return files | {part: [train[i] for i in chosen] for part, chosen in held_out}
+    indices = divide([file.key for file in train], labels, classes, empty)
+    return files | {part: [train[i] for i in chosen] for part, chosen in indices.items()}
 
 
 def _read(

@@ -1,7 +1,7 @@
 """Data sets by name, digits, CIFAR-10 and generated shapes, or from a folder of images."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -32,15 +32,14 @@ def digits(size: Size | None = None, channels: int | None = None) -> Data:
     levels = torch.from_numpy(bunch.images)[:, None]  # [n, 1, 8, 8], whole numbers from 0 to 16
     images = fitted((levels * 255 / 16).round().to(torch.uint8), size, channels)
     names = tuple("0123456789")
-    parts = _held_out(Split(images, torch.tensor(bunch.target)), names, PARTS)
+    parts = _held_out(Split(images, torch.tensor(bunch.target)), names, HELD_OUT)
     return Data.of("DIGITS", names, parts, licence="CC BY 4.0")
 
 
-def _held_out(whole: Split, classes: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, Split]:
+def _held_out(whole: Split, classes: tuple[str, ...], parts: Iterable[str]) -> dict[str, Split]:
     """Deals images, whose positions are their names, to the training part and others."""
-    keys = [str(i) for i in range(len(whole))]
-    indices = divide(keys, whole.labels, classes, [HELD_OUT[part] for part in parts[1:]])
-    return {part: whole[chosen] for part, chosen in zip(parts, indices, strict=True)}
+    indices = divide([str(i) for i in range(len(whole))], whole.labels, classes, parts)
+    return {part: whole[chosen] for part, chosen in indices.items()}
 
 
 def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
@@ -63,7 +62,7 @@ def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
         Split(fitted(split.images, size, channels), split.labels)
         for split in _release(where, download=not copy)
     )
-    parts = _held_out(whole, CIFAR10, ("train", "validation"))
+    parts = _held_out(whole, CIFAR10, ["validation"])
     return Data.of("CIFAR10", CIFAR10, parts | {"test": test})
 
 

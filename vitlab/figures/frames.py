@@ -24,8 +24,8 @@ this.setAttribute('aria-valuetext', names[this.value]);
 class Frames:
     """A slider over figures drawn in advance: plain HTML, no kernel, no widget library, no network.
 
-    ``draw`` gives the figure for one of the values; small text is made larger. ``label``
-    says what the slider changes, ``alt`` what a frame shows, with ``{value}`` for the slider's.
+    ``draw`` gives the figure for one of the values. ``label`` says what the slider changes, ``alt``
+    what a frame shows, with ``{value}`` for the slider's.
     """
 
     def __init__(

@@ -43,8 +43,8 @@ def overlay(
 ) -> None:
     """Draws an image in grey with one value per patch in colour over it, opaque where it is large.
 
-    Pixels are from 0 to 1 and values at least 0, in reading order; ``query`` is the index of a
-    patch to frame, ``vmax`` the value with the strongest colour, by default the largest.
+    Pixels are from 0 to 1. ``query`` is the index of a patch to frame, ``vmax`` the value with the
+    strongest colour, by default the largest.
     """
     height, width = picture.shape[-2:]
     grey = numbers(picture, "a finite image").mean(0)

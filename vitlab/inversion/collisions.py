@@ -111,9 +111,9 @@ def collide_across_fold(
 ) -> Collision:
     """Builds a collision from two inputs where the Jacobian's determinant has different signs.
 
-    Somewhere between them the function folds: along the direction ``v`` that its Jacobian loses the
-    output turns back. So this takes the output further along ``v``, by ``apart`` times the input's
-    size or down to a thousandth of that, and solves for it from a start as far back.
+    Between them the function folds: along the direction ``v`` that its Jacobian loses, the output
+    turns back. So this solves for the output further along ``v``, by ``apart`` times the input's
+    size or down to a thousandth of that, from a start as far back.
     """
     ends = [positive, negative]
     signs = [_sign(function, x) for x in ends]
@@ -142,8 +142,7 @@ def hidden_directions(
 ) -> Float[Tensor, "directions ..."]:
     """An orthonormal basis of the null space of a function's Jacobian, or its part in a window.
 
-    ``x`` is one entry in float64, and ``where``, shaped like it, says which numbers may move, by
-    default all. A smooth function loses only the first order along these directions.
+    ``x`` is one entry in float64; ``where``, shaped like it, says which numbers may move.
     """
     where = torch.ones_like(x, dtype=torch.bool) if where is None else where
     got = f"{list(x.shape)} and {list(where.shape)}"

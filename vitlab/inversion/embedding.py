@@ -1,7 +1,6 @@
 """The patch embedding inverted: what it keeps of a patch, what it loses, and the way back.
 
-A patch of ``n`` numbers becomes a token ``W x + b`` of ``dim``. With the singular value
-decomposition ``W = U S V^T``, the token determines ``V^T x`` exactly and nothing orthogonal to it.
+With ``W = U S V^T``, a token ``W x + b`` determines ``V^T x`` and nothing orthogonal to it.
 """
 
 from dataclasses import dataclass

@@ -80,9 +80,8 @@ def levenberg_marquardt(
 ) -> Preimage:
     """Solves ``function(x) = y`` by damped Newton steps, after Levenberg (1944), Marquardt (1963).
 
-    A step minimises ``‖J s - r‖² + μ² ‖s‖²``. ``μ`` shrinks where the residual falls and grows
-    elsewhere; it begins as ``damping`` times the root mean square singular value of ``J``: 1e-8,
-    say, near a solution. ``y`` may have more numbers than ``start``.
+    A step minimises ``‖J s - r‖² + μ² ‖s‖²``, where ``μ`` begins as ``damping`` times the root mean
+    square singular value of ``J``. ``y`` may have more numbers than ``start``.
     """
     x = start.clone()
     active = torch.arange(len(y), device=y.device)
