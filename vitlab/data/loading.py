@@ -45,11 +45,9 @@ def _held_out(whole: Split, classes: tuple[str, ...], parts: Iterable[str]) -> d
 def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
     """CIFAR-10, 60,000 colour images of 32 x 32 pixels, 10,000 of them for the test.
 
-    The environment variable ``MINIVIT_CIFAR10`` names a copy, the folder ``cifar-10-batches-py`` of
-    the release or the one around it, or a folder of images from ``train/airplane`` to
+    Krizhevsky (2009). The environment variable ``MINIVIT_CIFAR10`` names a copy, the folder
+    ``cifar-10-batches-py`` or the one around it, or a folder of images from ``train/airplane`` to
     ``test/truck``; ``MINIVIT_DOWNLOAD=1`` lets torchvision fetch it into torch.hub's cache.
-
-    Krizhevsky (2009), "Learning Multiple Layers of Features from Tiny Images".
     """
     copy = os.environ.get("MINIVIT_CIFAR10")
     if not copy and os.environ.get("MINIVIT_DOWNLOAD") != "1":

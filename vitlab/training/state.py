@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +59,12 @@ def identity(
     return dict(json.loads(json.dumps(fields)))  # NumPy's scalars could not be read from a state
 
 
+@dataclass
 class Folder:
     """The files of the training with an :func:`identity`."""
 
-    def __init__(self, path: Path, identity: dict[str, dict[str, Any]]) -> None:
-        self.path = path
-        self.identity = identity
+    path: Path
+    identity: dict[str, dict[str, Any]]
 
     @contextmanager
     def lock(self) -> Iterator[None]:

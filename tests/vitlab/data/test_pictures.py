@@ -55,16 +55,6 @@ def test_what_is_transparent_lies_on_white(tmp_path):
     assert np.array(stored(tmp_path, grey)).tolist() == [[[255] * 3, [80] * 3]]
 
 
-@pytest.mark.parametrize(("orientation", "turn"), [(1, lambda x: x), (2, lambda x: x[:, ::-1]), (3, lambda x: x[::-1, ::-1]), (6, lambda x: np.rot90(x, -1)), (8, np.rot90)])  # fmt: skip
-def test_an_image_is_turned_as_its_exif_tag_says(tmp_path, orientation, turn):
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    opened = stored(tmp_path, Image.fromarray(COLOUR), exif=exif)
-    assert np.array_equal(np.array(opened), turn(COLOUR))
-    broken = stored(tmp_path, Image.fromarray(COLOUR), exif=b"Exif\x00\x00garbage")
-    assert np.array_equal(np.array(broken), COLOUR)  # is passed over
-
-
 def test_images_are_fitted_to_channels_and_size_all_as_one_by_one():
     x = torch.from_numpy(COLOUR).permute(2, 0, 1)[None]
     luma = np.array(Image.fromarray(COLOUR).convert("L")).astype(int)
