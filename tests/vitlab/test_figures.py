@@ -1,4 +1,4 @@
-"""Figures: sliders, heat maps, galleries and curves, and overlays of everybody's models."""
+"""Figures: sliders, heat maps and curves, and overlays of everybody's models."""
 
 import io
 from functools import partial
@@ -77,17 +77,6 @@ def test_overlays_take_every_precision_and_tensors_with_gradients(dtype, ax):
     assert shares[0].tolist() == shares[1].tolist() == [0, 0, 0.25, 0.25, 0.5, 0.5]
 
 
-def test_a_gallery_shows_the_first_images_of_each_class_in_a_row_behind_its_name(ax):
-    images = torch.arange(5).mul(50).to(torch.uint8)[:, None, None, None].expand(5, 1, 4, 6)
-    figures.gallery(ax, images, torch.tensor([2, 0, 2, 2, 0]), ["a", "b", "c"], columns=2)
-    (sheet,) = (image.get_array() for image in ax.images)
-    assert sheet.shape == (4 + 1 + 4, 6 + 1 + 6, 3)  # with a white line between
-    shown = (sheet[[0, 0, 8, 8], [0, 12, 0, 12], 0] * 255).round().tolist()
-    assert shown == [50, 200, 0, 100]
-    assert (sheet[4] == 1).all() and (sheet[:, 6] == 1).all()
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "c"]
-
-
 def test_a_curve_shows_training_and_validation_by_epoch():
     lines = [
         {"epoch": epoch, "loss": loss, "accuracy": accuracy,
@@ -162,11 +151,8 @@ def nan(*shape):
 def test_what_cannot_be_drawn_is_refused():
     cases = [
         (partial(figures.heat, torch.ones(5), (2, 3), (4, 6)), "got 5 values"),
-        (partial(figures.heat, torch.ones(6), (2, 3), (4, 7)), "4 x 7 pixels"),
         (partial(figures.heat, nan(6), (2, 3), (4, 6)), "expected finite values: got 1 of 6"),
         (partial(figures.overlay, None, nan(3, 4, 6), torch.ones(6), (2, 3)), "a finite image: got 12 of 72"),
-        (partial(figures.gallery, None, torch.zeros(0, 3, 4, 4), torch.zeros(0), "a"), "got .0, 3, 4, 4. and 0"),
-        (partial(figures.gallery, None, torch.zeros(2, 3, 4, 4), torch.zeros(3), "a"), "and 3 labels"),
     ]  # fmt: skip
     assert_refused((call, ValueError, said) for call, said in cases)
     model, mixer = draw(minivit.create("vit_32px", depth=2)), minivit.create("mixer_32px")
@@ -174,7 +160,6 @@ def test_what_cannot_be_drawn_is_refused():
     assert_refused([
         (partial(figures.attention_overlay, model, images(2, (32, 32))), ValueError, r"one image .*: got \[2, 3, 32, 32\]"),
         (partial(overlaid, query=(8, 0)), ValueError, r"a patch of 8 x 8: got \(8, 0\)"),
-        (partial(overlaid, query=2), ValueError, r"query=\(rows, columns\): got 2"),
         (partial(overlaid, grid=3), ValueError, r"grid=\(rows, columns\): got 3"),
         (partial(overlaid, block=2), IndexError, "one of 2 blocks: got block=2"),
         (partial(figures.rollout_overlay, mixer, images(1, (32, 32))), ValueError, "Mixer computes no attention between tokens"),

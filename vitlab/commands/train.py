@@ -61,7 +61,7 @@ class Train(Command):
     # images, and the head is new unless the classes are the same
     start: Annotated[ModelName | None, ONE_OF, arg(name="from", metavar="MODEL")] = None
     # leave parts as they are: a number, for as many first blocks and all before them; backbone, for
-    # all but the head; or names, such as patch_embedding,positions,blocks.0-3
+    # all but the head; or names, such as "patch_embedding,blocks.[0-3]"
     freeze: Annotated[str | None, arg(metavar="PARTS")] = None
     # a trained model of the same classes, given as to `predict`, whose decisions on the augmented
     # images count as much as the labels

@@ -1,10 +1,8 @@
-"""Images of a data set, and heat maps over one, with a value for each patch."""
-
-from collections.abc import Sequence
+"""Heat maps over an image, with a value for each patch."""
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float64, Integer, Shaped
+from jaxtyping import Float, Float64
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
@@ -59,35 +57,3 @@ def overlay(
         corner = (column * size[0] - 0.5, row * size[1] - 0.5)
         ax.add_patch(Rectangle(corner, *size, fill=False, edgecolor="cyan", linewidth=1.6))
     ax.set_axis_off()
-
-
-def gallery(
-    ax: Axes,
-    images: Shaped[Tensor, "batch channels height width"],
-    labels: Integer[Tensor, "batch"],
-    classes: Sequence[str],
-    *,
-    columns: int = 8,
-) -> None:
-    """Draws the first images of each class in a row after its name.
-
-    Images are uint8, or from 0 to 1. Labels are indices of ``classes``.
-    """
-    fits, got = 0 < len(images) == len(labels), f"{list(images.shape)} and {len(labels)} labels"
-    expect(fits, "images [n, channels, height, width] and n labels", got)
-    height, width = images.shape[-2:]
-    gap = max(1, width // 16)
-    rows = sorted(set(labels.tolist()))
-    down, across = height + gap, width + gap
-    sheet = torch.ones(len(rows) * down - gap, columns * across - gap, 3)
-    pixels = images / 255 if images.dtype == torch.uint8 else images
-    for row, label in enumerate(rows):
-        for column, picture in enumerate(pixels[labels == label][:columns]):
-            y, x = row * down, column * across
-            sheet[y : y + height, x : x + width] = picture.permute(1, 2, 0)
-    ax.imshow(sheet.numpy(), interpolation="nearest")
-    ax.set_xticks([])
-    middles = [row * down + height / 2 for row in range(len(rows))]
-    ax.set_yticks(middles, [classes[label] for label in rows])
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)

@@ -65,18 +65,12 @@ def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
     return Fibre(direction, scale, error, 1 if norm.eps else 2)
 
 
-@dataclass(frozen=True, eq=False)
-class Meeting:
-    """Where the fibres of LayerNorm meet the tokens that an embedding can give."""
-
-    tokens: Tokens  # the norm's input
-    condition: Float[Tensor, "batch tokens"]  # of the two unknowns; 1e15 where no point is alone
-
-
 def meeting(
     fibres: Fibre, weight: Float[Tensor, "dim n"], offset: Float[Tensor, "*tokens dim"]
-) -> Meeting:
+) -> tuple[Tokens, Float[Tensor, "batch tokens"]]:
     """Finds the token of each fibre, over features, that a patch embedding could have given.
+
+    Gives it, and the condition of the two unknowns: 1e15 where no point is alone.
 
     The tokens ``W q + t``, with ``W`` its ``projection.weight.flatten(1)`` and ``t``, the offset,
     its bias plus the position, fill all but ``dim - rank`` dimensions. Projected on these,
@@ -96,4 +90,4 @@ def meeting(
     solution = torch.linalg.pinv(unknowns, rtol=0.0) @ goal[..., None]  # [batch, tokens, 2, 1]
     tokens = solution[..., 0, :] * z + solution[..., 1, :]
     condition = z.norm(dim=-1) / torch.linalg.svdvals(unknowns)[..., -1]
-    return Meeting(tokens.to(fibres.direction.dtype), condition)
+    return tokens.to(fibres.direction.dtype), condition

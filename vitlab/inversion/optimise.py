@@ -71,7 +71,6 @@ def invert(
     optimizer: str = "lbfgs",
     steps: int = 300,
     start: Batch | None = None,
-    seed: int = 0,
     step_size: float | None = None,
     blur: float | None = None,
 ) -> Inversion:
@@ -118,10 +117,10 @@ def invert(
         fits = target.shape == reached.shape
         expect(fits, f"a target {shape} at {at!r}", list(target.shape))
         reached = target.detach().to(like)
-    threshold = shifted_distance(function, like, SHIFT, 2 * seed + 1) if target is None else None
+    threshold = shifted_distance(function, like, SHIFT, 1) if target is None else None
     picture = None if image is None else like
     match = Match(function, reached, like.shape[1:], picture)
-    x = MEAN + STD * noise(like, 2 * seed) if start is None else start.detach().to(like)
+    x = MEAN + STD * noise(like, 0) if start is None else start.detach().to(like)
     x = x.flatten(1).clone()
     iterations: Iterator[None]
     if optimizer == "gd":

@@ -64,8 +64,7 @@ def test_parts_are_the_same_for_every_seed_and_a_smaller_fraction_lies_inside_a_
     assert 200 < len(both) < 300  # another seed keeps others
 
 
-def test_what_is_no_data_is_refused(tmp_path):
-    (tmp_path / "cat.png").touch()
+def test_what_is_no_data_is_refused():
     few = torch.tensor([0, 0, 0, 1, 1, 0])
     pixels, labels = torch.zeros(2, 3, 4, 4, dtype=torch.uint8), torch.zeros(2, dtype=torch.int64)
     parts = dict.fromkeys(("train", "validation", "test"), split())
@@ -77,15 +76,10 @@ def test_what_is_no_data_is_refused(tmp_path):
         [
             (lambda: load_data("DIGITS", channels=2), ValueError, "got 2 and 1.0"),
             (lambda: load_data("DIGITS", fraction=1.5), ValueError, "got None and 1.5"),
-            (lambda: load_data("DIGITS", fraction=0), ValueError, "got None and 0"),
             (lambda: load_data("DIGITS", size=(8, -1)), ValueError, "got 1797 of 8 x -1 pixels"),
-            (lambda: load_data("DIGITS", size=8.5), ValueError, "height and width: got 8.5"),
             (lambda: load_data("CIFAR100"), FileNotFoundError, "SHAPES or a folder: got CIFAR100"),
-            (lambda: load_data(tmp_path / "cat.png"), FileNotFoundError, "got .*cat.png"),
             (lambda: Split(pixels.float(), labels), ValueError, r"float32 \[2, 3, 4, 4\]"),
-            (lambda: Split(pixels[0], labels), ValueError, r"uint8 \[3, 4, 4\]"),
             (lambda: Split(pixels, labels[:1]), ValueError, r"int64 \[1\]"),
-            (lambda: Split(pixels, labels.float()), ValueError, r"float32 \[2\]"),
             (lambda: divide(list("abcdef"), few, ["dogs", "cats", "newts"]), ValueError, "at least 3 images .*: got 2 of cats, 0 of newts"),
             (of(test=split(0)), ValueError, "part of toy: got none in test"),
             (of(train=split(labels=(0, 0, 0, 0))), ValueError, "got none in train of dog"),

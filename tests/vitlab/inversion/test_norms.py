@@ -95,9 +95,9 @@ def affine(spread=1.0):
 def test_fibres_meet_the_image_of_an_embedding_in_the_token_they_came_from(eps, dtype):
     weight, offset, x = affine()
     norm = norm_of(20, eps).to(dtype)
-    point = meeting(fibre(norm, norm(x.to(dtype))), weight, offset)
+    tokens, _ = meeting(fibre(norm, norm(x.to(dtype))), weight, offset)
     u = torch.finfo(dtype).eps
-    assert (point.tokens.double() - x).norm() / x.norm() < 1e3 * u
+    assert (tokens.double() - x).norm() / x.norm() < 1e3 * u
 
 
 def test_what_no_layernorm_gave_and_embeddings_that_fill_the_space_are_refused():
@@ -106,9 +106,7 @@ def test_what_no_layernorm_gave_and_embeddings_that_fill_the_space_are_refused()
     cases = [
         (nn.BatchNorm1d(6), random(2, 6), TypeError, "expected a LayerNorm over one axis: got BatchNorm1d"),
         (nn.LayerNorm((2, 6)), random(2, 6), TypeError, "over one axis"),
-        (nn.LayerNorm(6), random(2, 6) * torch.nan, ValueError, "no input"),
         (nn.LayerNorm(6), random(2, 6) + 1, ValueError, "no input .* check gamma and beta"),
-        (nn.LayerNorm(6, elementwise_affine=False), 2 * torch.tensor([1, -1] * 3), ValueError, "no input"),
         (nn.LayerNorm(6, eps=0), torch.tensor([0.5, -0.5] * 3), ValueError, "no input"),
         (dead, torch.zeros(6), ValueError, "without zeros in gamma"),
     ]  # fmt: skip

@@ -113,8 +113,8 @@ def test_every_forward_pass_is_counted(optimizer):
 
 def test_the_criterion_is_the_distance_of_a_shifted_image_and_psnr_has_the_images_own_range():
     weight = spread(5)
-    found = of_linear(weight, seed=3)
-    shift = noise(IMAGES, 7).flatten(1) / 20
+    found = of_linear(weight)
+    shift = noise(IMAGES, 1).flatten(1) / 20
     torch.testing.assert_close(found.threshold, (shift @ weight.mT).norm(dim=1))
     assert abs(noise(random(1, 100, 100), 7).std().item() - 1) < 0.02
     for distances, first, limit in zip(
@@ -226,7 +226,6 @@ def test_what_cannot_be_inverted_is_refused():
         ({"optimizer": "gd", "step_size": -1.0}, ValueError, "step_size=-1.0"),
         ({"blur": 2.4}, ValueError, "got optimizer='lbfgs', blur=2.4"),
         ({"target": IMAGES}, ValueError, "an image, or a target and a start"),
-        ({"image": None, "target": IMAGES}, ValueError, "an image, or a target and a start"),
         ({"image": None, "target": IMAGES, "start": IMAGES}, ValueError, r"a target \[3, 24\] at 'first': got \[3, 4, 3, 2\]"),
         ({"image": IMAGES.byte()}, TypeError, "floating numbers: got torch.uint8"),
         ({"image": IMAGES * torch.nan}, ValueError, "finite numbers"),
