@@ -40,8 +40,7 @@ def walk(folder: Path) -> Iterator[Path]:
 def open_picture(path: str | PathLike[str]) -> Image.Image:
     """Opens an image in any format that Pillow reads, as RGB, or as L where the file is grey.
 
-    It is rotated as its EXIF tag says, 16 bits are rounded to 8, and transparency becomes
-    white. Of several frames the first is taken. Broken files raise many kinds of errors.
+    It is turned as its EXIF tag says, on white, in 8 bits. Broken files raise many kinds of errors.
     """
     with Image.open(path) as file:
         file.load()

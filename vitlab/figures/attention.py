@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from vitlab.figures.overlay import numbers, overlay
+from vitlab.figures.drawings import numbers, overlay
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.layout import Layout, attention_weights, layouts
 from vitlab.instruments.rollout import rollout

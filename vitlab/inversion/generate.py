@@ -132,9 +132,7 @@ def recognise(
     classes: Int[Tensor, " batch"] | int,
     judges: Mapping[str, nn.Module],
 ) -> Recognition:
-    """What independent models, the judges, see in images, made for a class each, or for one::
-
-        recognise(drawn.pictures, drawn.classes, {"resnet": resnet, "mixer": mixer}).accuracy
+    """What independent models, the judges, see in images, made for a class each, or for one.
 
     Judges have the classes of the model that made them, and a ``preprocess``.
     """

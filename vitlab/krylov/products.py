@@ -45,16 +45,14 @@ def _product(pull: Callable[[Tensor], tuple[Tensor]]) -> Operator:
     return torch.no_grad()(lambda u: pull(u)[0])
 
 
-def jacobian(
-    function: Operator, x: Float[Tensor, "batch ..."], chunk: int = 64
-) -> Float[Tensor, "batch out in"]:
-    """The Jacobian of each entry, flattened to vectors, by ``chunk`` products at once."""
+def jacobian(function: Operator, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch out in"]:
+    """The Jacobian of each entry, flattened to vectors, by 64 products at once."""
     at = linearise(function, x)
     rows = at.value[0].numel() <= x[0].numel()  # as few products as there are rows, or columns
     product, like = (at.pull, at.value) if rows else (at.push, x)
     basis = torch.eye(like[0].numel(), dtype=x.dtype, device=x.device)
     vectors = basis.view(-1, 1, *like.shape[1:]).expand(-1, *like.shape)
-    products = torch.func.vmap(product, chunk_size=chunk)(vectors).flatten(2)  # [k, batch, n]
+    products = torch.func.vmap(product, chunk_size=64)(vectors).flatten(2)  # [k, batch, n]
     return products.permute((1, 0, 2) if rows else (1, 2, 0))
 
 

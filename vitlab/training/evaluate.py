@@ -82,8 +82,7 @@ def calibration_error(
 ) -> float:
     """The expected calibration error of Guo et al. (2017), "On Calibration of Modern Networks".
 
-    Images are sorted into bins by the model's confidence, its largest probability: the absolute
-    difference of mean confidence and accuracy, averaged over the images.
+    In bins by the model's largest probability, that is compared with the accuracy.
     """
     confidence, predicted = probabilities.double().max(1)
     right = (predicted == labels).double()
