@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from minivit.mixer import Mixer
@@ -28,11 +28,12 @@ FAILED = 1e-8  # relative residual of a block, above which going on through it i
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One stage of the way back, and its error for each image."""
+    """One stage of the way back, for the images of the batch that needed it."""
 
     name: str  # the block that was undone; "pixels from" the block with the tokens; "restarts"
-    method: tuple[str, ...]  # "fixed point", "newton", "lbfgs", or "" where there was no need
-    error: Numbers  # relative, of the forward pass through the stage alone; NaN without need
+    entries: Int[Tensor, " batch"]
+    method: tuple[str, ...]  # of each: "fixed point", "newton" or "lbfgs"
+    error: Numbers  # of each: relative, of the forward pass through the stage alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,20 +67,13 @@ def unwind(model: nn.Module, tokens: Tokens, at: str, *, steps: int = 4000) -> U
     assert isinstance(model, ViT)  # for mypy
     config, stages = model.config, list[Stage]()
 
-    def stage(name: str, entries: Tensor, methods: list[str], error: Tensor) -> None:
-        """Notes the stage of the images that took part, spread out over the whole batch."""
-        errors = error.new_full((len(tokens),), math.nan)
-        errors[entries] = error
-        method_of = dict(zip(entries.tolist(), methods, strict=True))
-        stages.append(Stage(name, tuple(method_of.get(i, "") for i in range(len(tokens))), errors))
-
     mask = model.mask(config.grid)
     x, going = tokens, torch.arange(len(tokens), device=tokens.device)
     known = {last: (x, going)}  # block -> tokens that it may have given, and for which images
     for i in range(last, 0, -1):
         inverse = invert_block(model.blocks[i], x, mask, NEWTON)
-        methods = ["newton" if newton else "fixed point" for newton in inverse.newton]
-        stage(f"blocks.{i}", going, methods, inverse.residual)
+        methods = tuple("newton" if newton else "fixed point" for newton in inverse.newton)
+        stages.append(Stage(f"blocks.{i}", going, methods, inverse.residual))
         success = inverse.residual < FAILED
         x, going = inverse.x[success], going[success]
         if not len(going):
@@ -99,7 +93,7 @@ def unwind(model: nn.Module, tokens: Tokens, at: str, *, steps: int = 4000) -> U
         new = to_pixels(model, point, x, starts, steps)
         reached = relative_residual(activation(model, point), new, x)
         name = "restarts" if starts > 1 else f"pixels from {point}"
-        stage(name, going, ["lbfgs"] * len(going), reached)
+        stages.append(Stage(name, going, ("lbfgs",) * len(going), reached))
         reached = relative_residual(whole, new, tokens[going])
         nearer = reached < error[going]
         image[going[nearer]], error[going[nearer]] = new[nearer], reached[nearer]
