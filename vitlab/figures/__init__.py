@@ -5,7 +5,7 @@ from vitlab.extras import extra
 
 with extra("figures"):
     from vitlab.figures.attention import attention_overlay, look, rollout_overlay
-    from vitlab.figures.drawings import confusion_figure, curve, heat, overlay
     from vitlab.figures.frames import Frames
+    from vitlab.figures.overlay import confusion_figure, curve, heat, overlay
 
 __all__ = [name for name, value in globals().items() if callable(value) and name != "extra"]

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from vitlab.figures.drawings import numbers, overlay
+from vitlab.figures.overlay import numbers, overlay
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.layout import Layout, attention_weights, layouts
 from vitlab.instruments.rollout import rollout
@@ -58,7 +58,7 @@ def look(
     ``picture`` is the same view with more pixels, from 0 to 1, a multiple of the image's.
     """
     images = _one_image(image)
-    layout, heads = _heads(model, images, block)
+    layout, heads = _heads(model, images, block, None, None)
     carried = rollout(model, images)
     background = _scaled(images[0]) if picture is None else picture
     across, down = max(min(len(heads), ACROSS), 4), -(-len(heads) // ACROSS)
@@ -86,11 +86,7 @@ def look(
 
 
 def _heads(
-    model: nn.Module,
-    images: Tensor,
-    block: int,
-    query: Grid | None = None,
-    grid: Grid | None = None,
+    model: nn.Module, images: Tensor, block: int, query: Grid | None, grid: Grid | None
 ) -> tuple[Layout, Float[Tensor, "heads patches"]]:
     """What each head of a block takes from each patch."""
     blocks = layouts(model, images, grid)
