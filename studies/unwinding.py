@@ -94,9 +94,9 @@ def led_back(model: Any, images: Tensor) -> Figures:
 
 def way(result: Unwound) -> str:
     """How unwinding one image ended, and what failed before."""
-    solved = [stage for stage in result.stages if not stage.error.isnan().any()]
-    astray = [s for s in solved if s.error > (result.tolerance if "pixels" in s.name else 1e-8)]
-    last = solved[-1].name if result.exact else "nowhere"
+    stages = result.stages
+    astray = [s for s in stages if s.error > (result.tolerance if "pixels" in s.name else 1e-8)]
+    last = stages[-1].name if result.exact else "nowhere"
     if not astray:
         return "block by block"
     first = astray[0].name

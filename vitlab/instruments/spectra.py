@@ -50,8 +50,12 @@ def spectrum(
     and 4096 on its longer; beyond, only the extremes, as many as ``steps`` of Lanczos.
     """
     krylov.check_batch(x)
-    dtype = x.dtype
-    function, x = krylov.widened(function, dtype), x.to(krylov.wide(dtype))
+    given, dtype, wide = function, x.dtype, krylov.wide(x.dtype)
+
+    def widened(x: Tensor) -> Tensor:
+        return given(x.to(dtype)).to(wide)
+
+    function, x = widened, x.to(wide)
     with torch.no_grad():
         shape = function(x.clone())[0].numel(), x[0].numel()
     if dense is None:
