@@ -201,7 +201,7 @@ def test_a_function_of_the_users_in_the_current_folder(tmp_path, monkeypatch):
         ("vit_9px", False, ValueError, "no model 'vit_9px': did you mean"),
         ("nowhere.safetensors", False, FileNotFoundError, "nowhere.safetensors"),
         ("nowhere.safetensors", True, FileNotFoundError, "nowhere.safetensors"),
-        ("kitten:small", False, ValueError, "no module kitten in .* none of torchvision, timm, hf"),
+        ("kitten:small", False, ValueError, "module kitten in .* or one of torchvision, timm, hf: ModuleNotFound"),
     ],
 )  # fmt: skip
 def test_a_name_that_opens_nothing_gets_one_clear_error(name, untrained, error, problem):

@@ -53,23 +53,15 @@ def library(package: str) -> Any:
 @contextmanager
 def fetching(name: str) -> Iterator[None]:
     """Around code that gets files from the Hugging Face Hub: OSError where none can be had."""
-    from huggingface_hub.errors import RepositoryNotFoundError
-
     try:
         with quiet():  # what loggers say, the errors say too
             yield
     except (OSError, RuntimeError, ValueError) as error:
-        kind = OSError if isinstance(error, OSError) else ValueError
-        why = (str(error) or type(error).__name__).splitlines()[0]
-        if kind is OSError:
-            why += " (HF_HOME moves it; untrained, timm's and a type as hf:dinov2 need no file)"
-        cause: BaseException | None = error
-        while cause is not None:
-            if isinstance(cause, RepositoryNotFoundError):  # a gated one is a kind of it
-                kind = ValueError
-                why = "the Hugging Face Hub has none, or it needs permission (`hf auth login`)"
-            cause = cause.__cause__ or cause.__context__
-        raise kind(f"cannot open {name}: {why}") from error
+        what = f"cannot open {name}: {(str(error) or type(error).__name__).splitlines()[0]}"
+        if not isinstance(error, OSError):
+            raise ValueError(what) from error
+        hint = "HF_HOME moves it; untrained, timm's and a type as hf:dinov2 need no file"
+        raise OSError(f"{what} ({hint})") from error
 
 
 @contextmanager

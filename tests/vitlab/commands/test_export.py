@@ -59,7 +59,7 @@ def test_the_files_logits_are_the_models_for_any_batch(tmp_path, capsys, name, c
     ("fixed", "said"),
     [
         (False, "agrees with digits_vit: got 1e+02 apart"),
-        (True, "the exported digits_vit does not take 3 images at a time"),
+        (True, "the exported digits_vit does not take (1, 3) images at a time"),
     ],
 )
 def test_a_file_that_answers_otherwise_is_not_written(tmp_path, capsys, monkeypatch, fixed, said):
