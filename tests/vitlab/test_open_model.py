@@ -104,13 +104,6 @@ def test_of_a_model_for_text_and_images_the_part_for_images_is_opened(tmp_path, 
     assert "how its images are prepared is not known" in opened.unprepared
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("kind", ["vit", "deit", "dinov2", "clip", "siglip"])
-def test_a_type_of_hugging_faces_needs_no_file_untrained(kind):
-    opened = open_any(f"hf:{kind}", untrained=True)
-    check(opened, type(opened.model), opened.preprocess(PHOTO))
-
-
 def test_a_model_of_torchvision(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
     model = draw(torchvision.models.mobilenet_v3_small().eval())

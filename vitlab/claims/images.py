@@ -1,7 +1,6 @@
 """The images of an audit: a folder's, a data set's, or generated ones, as the model reads them."""
 
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -131,7 +130,7 @@ def _indices(
     names: Sequence[str], classes: Sequence[str] | None
 ) -> tuple[Int64[Tensor, "classes"] | None, str]:
     """The index of each class of the images among the model's; or None, and why there is none."""
-    if list(names) == [""]:
+    if "" in names:
         return None, "the folder has no folder for each class"
     if not classes:
         return None, "the names of the model's classes are not known"
@@ -139,13 +138,9 @@ def _indices(
         return torch.arange(len(classes)), ""
     if all(name.isdigit() for name in classes):
         return None, "the model's classes are numbers, not names"
-    if "" in names:
-        return None, "some images are not in a class's folder"
-    index = {name.casefold(): i for i, name in enumerate(classes)}
-    counts = Counter(name.casefold() for name in classes)
+    theirs = [name.casefold() for name in classes]
     for name in names:
-        if not (count := counts[name.casefold()]):
-            return None, f"the model has no class {name!r}"
-        if count > 1:
-            return None, f"the model has several classes named {name!r}"
-    return torch.tensor([index[name.casefold()] for name in names]), ""
+        if (count := theirs.count(name.casefold())) != 1:
+            number = "several classes named" if count else "no class"
+            return None, f"the model has {number} {name!r}"
+    return torch.tensor([theirs.index(name.casefold()) for name in names]), ""

@@ -50,27 +50,15 @@ class Audit(Command):
         expect(one, "a model, or a stored audit after --check", "both" if self.model else "neither")
         if self.check:
             return self._check(read(self.check))
-        with extra("audit"):  # before hours of work
-            import jinja2  # noqa: F401
-        with extra("train"):
-            from tqdm import tqdm
         names, opened = chosen(self.claims), self._open()
         out = self.out or Path("audits", re.sub(r"[^\w.-]+", "_", self.model))
         out.mkdir(parents=True, exist_ok=True)
         answers = []
-        hidden = not sys.stderr.isatty()
-        try:
-            with tqdm(total=len(names), unit="claim", leave=False, disable=hidden) as bar:
-                for answer in opened.answers(names, out / "answers.json", self.quick):
-                    answers.append(answer)
-                    figure, claim = answer["figure"], claims()[answer["id"]]
-                    result = answer["reason"] if figure is None else claim.printed(figure)
-                    bar.write(f"{claim.id}  {answer['state']}: {result}", file=sys.stderr)
-                    bar.update()
-        except KeyboardInterrupt:
-            kept = "Answers so far are kept: the same command continues."
-            print(f"Interrupted. {kept}", file=sys.stderr)
-            raise
+        for answer in opened.answers(names, out / "answers.json", self.quick):
+            answers.append(answer)
+            figure, claim = answer["figure"], claims()[answer["id"]]
+            result = answer["reason"] if figure is None else claim.printed(figure)
+            print(f"{claim.id}  {answer['state']}: {result}", file=sys.stderr)
         report = opened.report(answers, typed)
         write(out / "audit.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
         for ending in ("html", "md"):

@@ -118,16 +118,11 @@ def huggingface_preprocess(processor: Any) -> Preprocess:
 
 
 def open_huggingface(name: str, untrained: bool) -> LoadedModel:
-    """A model of transformers, from a repository of the hub, its cache, or a folder.
-
-    Untrained, a type such as ``hf:dinov2`` will do, with the type's default sizes.
-    """
+    """A model of transformers, from a repository of the hub, its cache, or a folder."""
     transformers = library("transformers")
     repository = name.partition(":")[2]
-    is_type = untrained and repository in transformers.CONFIG_MAPPING
-    auto = transformers.AutoConfig
     with fetching(name):
-        config = auto.for_model(repository) if is_type else auto.from_pretrained(repository)
+        config = transformers.AutoConfig.from_pretrained(repository)
     kind = _class_of(transformers, config)
     if kind.__name__ in TOWERS.values():
         config = getattr(config, "vision_config", config)
@@ -139,8 +134,6 @@ def open_huggingface(name: str, untrained: bool) -> LoadedModel:
         model = build_untrained() if untrained else ready(kind.from_pretrained(repository))
 
     def preprocess_of_model() -> Preprocess:
-        if is_type:
-            return Preprocess(config.image_size, config.image_size)
         with fetching(name):
             processor = transformers.AutoImageProcessor.from_pretrained(repository)
         return huggingface_preprocess(processor)

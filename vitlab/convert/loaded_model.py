@@ -60,8 +60,7 @@ def fetching(name: str) -> Iterator[None]:
         what = f"cannot open {name}: {(str(error) or type(error).__name__).splitlines()[0]}"
         if not isinstance(error, OSError):
             raise ValueError(what) from error
-        hint = "HF_HOME moves it; untrained, timm's and a type as hf:dinov2 need no file"
-        raise OSError(f"{what} ({hint})") from error
+        raise OSError(f"{what} (HF_HOME moves it; timm's need no file untrained)") from error
 
 
 @contextmanager

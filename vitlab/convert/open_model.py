@@ -36,8 +36,7 @@ def open_any(name: str, untrained: bool = False) -> LoadedModel:
     - ``cifar10_vit``, one of :func:`~minivit.catalogue.models`;
     - ``module:function``, which takes nothing and returns an ``nn.Module``, taken as it is.
 
-    ``untrained``, nothing is fetched but, from the Hugging Face Hub, the file of its sizes;
-    ``hf:dinov2``, a type, has those of its default.
+    ``untrained``, nothing is fetched but, from the Hugging Face Hub, the file of its sizes.
     """
     prefix, colon, rest = name.partition(":")
     expect(name and (rest or not colon), "the name of a model", repr(name))

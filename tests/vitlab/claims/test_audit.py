@@ -156,16 +156,6 @@ def test_a_killed_audit_goes_on_where_it_was(audit, measurements, tmp_path):
     assert report["states"]["measured"] == 4
 
 
-def test_an_interrupt_says_how_to_go_on(audit, measurements):
-    def interrupted(subject):
-        raise KeyboardInterrupt
-
-    measurements["A02"] = Measurement("A02", interrupted)
-    code, report, printed = audit()
-    assert code == 130 and not report["claims"]
-    assert printed.err.endswith("Answers so far are kept: the same command continues.\n")
-
-
 @pytest.fixture
 def folder(tmp_path):
     """Digits by class, and one file that is no image."""
@@ -201,7 +191,7 @@ def test_labels_are_the_index_of_a_folder_s_name_among_the_model_s_classes(folde
     assert sorted(read().labels.tolist()) == [0] * 4 + [3] * 4
     assert read().sha256 == read().sha256 != read(seed=1).sha256
     Image.new("L", (9, 9)).save(folder / "loose.png")
-    assert read().unlabelled == "some images are not in a class's folder"
+    assert read().unlabelled == "the folder has no folder for each class"
     (folder / "loose.png").unlink()
     (folder / "three").rename(folder / "nine")
     assert read().unlabelled == "the model has no class 'nine'"
