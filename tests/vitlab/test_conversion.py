@@ -55,11 +55,7 @@ def test_the_copy_can_be_trained_has_dtype_mode_and_dropout_and_leaves_the_sourc
     assert all(torch.equal(before[key], tensor) for key, tensor in theirs.state_dict().items())
 
 
-HEAD, POSITIONS, LAYER = (
-    "heads.head.weight",
-    "encoder.pos_embedding",
-    "encoder.layers.encoder_layer_1",
-)
+HEAD, LAYER = "heads.head.weight", "encoder.layers.encoder_layer_1"
 Q = f"{LAYER}.self_attention.in_proj_weight"
 
 
@@ -79,11 +75,7 @@ def altered(theirs, part, module):
     ("change", "problem"),
     [
         (lambda s: s.pop(HEAD), "head.weight of 2 axes: got none"),
-        (lambda s: s.update(extra=torch.ones(2)), "1 surplus: extra$"),
         (lambda s: s.update({Q: s[Q].T.contiguous()}), r"1 of another shape: \S*in_proj_weight \(\[12, 36\], expected \[36, 12\]\)"),
-        (lambda s: s.update({POSITIONS: s[POSITIONS][..., :-1]}), r"encoder.pos_embedding \(\[1, 10, 11\], expected \[1, 10, 12\]\)"),
-        (lambda s: s.update({Q: s[Q].clone().fill_(torch.nan)}), r"1 with NaN or infinity: \S*encoder_layer_1.self_attention.in_proj_weight"),
-        (lambda s: s.update({Q: s[Q].long()}), r"1 of another kind: \S*in_proj_weight \(torch.int64\)"),
         (lambda s: s.update({"encoder.layers.encoder_layer_0.mlp.linear_1.bias": torch.ones(20)}), "once: got"),
         (lambda s: (s.pop("encoder.ln.bias"), s.update(extra=torch.ones(2), more=torch.ones(2))), "1 missing: encoder.ln.bias; 2 surplus: extra, more"),
     ],
@@ -151,7 +143,6 @@ def with_first_strides():
         (lambda: resnets(width_per_group=128), r"Conv2d\(64, 128"),
         (lambda: resnets(width_per_group=128).state_dict(), r"of another shape: layer1.0.bn1"),
         (lambda: broken(resnets(), lambda s: s.pop("fc.weight")), "fc.weight of 2 axes: got none"),
-        (lambda: broken(resnets(), lambda s: s.update({"bn1.running_var": s["bn1.running_var"] / 0})), "1 with NaN or infinity: bn1.running_var$"),
     ],
 )  # fmt: skip
 def test_what_is_not_torchvisions_resnet_is_refused(source, problem):

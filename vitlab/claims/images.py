@@ -56,8 +56,6 @@ def images_for(opened: LoadedModel, source: str, count: int, seed: int) -> Image
     ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``; or generated.
     """
     expect(count > 0, "at least one image", f"--count {count}")
-    if opened.preprocess is None:
-        raise ValueError(f"{opened.unprepared}: expected a model that says how")
     if not source:
         images = _generated(opened, count, seed)
     elif source in SOURCES:
@@ -77,14 +75,7 @@ def images_for(opened: LoadedModel, source: str, count: int, seed: int) -> Image
 def _prepared(opened: LoadedModel, images: UInt8[Tensor, "images channels height width"]) -> Tensor:
     """Images of a data set as the model reads them."""
     arrays = (image.permute(1, 2, 0).squeeze(2).numpy() for image in images)
-    return torch.cat([_read(opened, Image.fromarray(array)) for array in arrays])
-
-
-def _read(opened: LoadedModel, picture: Image.Image) -> Float[Tensor, "1 channels height width"]:
-    """An image as the model reads it."""
-    assert opened.preprocess is not None  # images_for has looked
-    pixels = opened.preprocess(picture)
-    return pixels[None] if pixels.ndim == 3 else pixels
+    return torch.cat([opened.read(Image.fromarray(array)) for array in arrays])
 
 
 def _generated(opened: LoadedModel, count: int, seed: int) -> Images:
@@ -114,7 +105,7 @@ def _folder(opened: LoadedModel, source: str, count: int) -> Images:
         except Exception as error:  # each of Pillow's formats has its own ways to fail
             skipped.append(f"{key.as_posix()}: {type(error).__name__}: {error}")
         else:
-            pixels.append(_read(opened, picture))
+            pixels.append(opened.read(picture))
             names.append(key.parts[0] if len(key.parts) > 1 else "")
     what = f"{len(skipped)} that cannot be read" if skipped else "none"
     expect(pixels, f"images in {root}", what)

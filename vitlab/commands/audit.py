@@ -115,7 +115,7 @@ def rendered(report: Mapping[str, Any], ending: str) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"interval": _interval, "cell": _cell}
+    environment.filters["interval"] = _interval
     return environment.get_template(f"audit.{ending}.j2").render(
         report=report,
         measured=measured(report),
@@ -132,8 +132,3 @@ def _interval(row: Mapping[str, Any]) -> str:
         return ""
     low, high = (f"{row[end]:.3g}" for end in ("low", "high"))
     return f"{low} to {high}" if low != high else "narrower than the digits shown"
-
-
-def _cell(text: str) -> str:
-    """Text in a cell of a Markdown table."""
-    return text.replace("|", "\\|").replace("\n", " ")

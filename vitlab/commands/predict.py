@@ -73,8 +73,7 @@ class Predict(OfModel, Command):
         images: list[Tensor] = []
         for row in rows:
             try:
-                picture = command.opened_picture(row["path"])
-                images.append(opened.preprocess(picture))  # type: ignore[misc]
+                images.append(opened.read(command.opened_picture(row["path"])))
             except Exception as error:  # preprocessing has its own ways to fail
                 command.complain(error)
                 cause = error.__cause__ or error
@@ -125,7 +124,7 @@ class Look(OfModel, Command):
         opened = command.open_model(self.model, self.size)
         device = device_of(self.device)
         opened.model.to(device)
-        images = opened.preprocess(image).to(device)  # type: ignore[misc]
+        images = opened.read(image).to(device)
         title = f"{Path(self.picture).name}: {_answer(opened, images)}"
         larger = _more_pixels(opened.preprocess, image)
         try:

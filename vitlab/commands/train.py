@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, get_type_hints
 import torch
 from tyro.conf import FlagCreatePairsOff, arg, create_mutex_group
 
-from minivit.catalogue import weights
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.shapes import Size
@@ -92,9 +91,6 @@ class Train(Command):
         outside = self.data in SOURCES or not inside
         expect(outside, "--out outside the images", f"{out} in {self.data}")
         data = load(self.data, size=size, channels=channels, fraction=self.fraction)
-        if not start and weights().get(name):
-            untrained = "it starts untrained: to use the existing weights, give --from"
-            print(f"{untrained} {name}", file=sys.stderr)
         torch.manual_seed(recipe.seed)
         model = continued(start, data) if start else model_for(self.data, data, self.model)
         if start:

@@ -25,6 +25,13 @@ class LoadedModel:
     untrained: Callable[[], nn.Module] | None  # makes the model as before training
     unprepared: str | None = None  # why there is no ``preprocess``
 
+    def read(self, picture: Any) -> Tensor:
+        """A batch of one image as the model reads it; ValueError where nobody knows how."""
+        if self.preprocess is None:
+            raise ValueError(f"{self.unprepared}: expected a model that says how")
+        pixels = self.preprocess(picture)
+        return pixels[None] if pixels.ndim == 3 else pixels
+
 
 def ready(model: nn.Module) -> nn.Module:
     """The model in evaluation mode, in float32, on the CPU."""

@@ -51,11 +51,8 @@ def open_torchvision(name: str, untrained: bool) -> LoadedModel:
     """A classifier of torchvision, with its best weights."""
     models = imported().models
     model_name = name.partition(":")[2]
-    known = models.list_models(module=models)
-    if model_name not in known:
-        raise ValueError(
-            f"torchvision has no classifier {model_name!r}: {suggest(model_name, known)}"
-        )
+    known = models.list_models(module=models)  # its detectors are elsewhere
+    expect(model_name in known, f"a classifier: {suggest(model_name, known)}", name)
     weights = models.get_model_weights(model_name).DEFAULT
 
     def build_untrained() -> nn.Module:

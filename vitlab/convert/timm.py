@@ -7,7 +7,6 @@ from typing import Any
 
 from torch import nn
 
-from minivit.catalogue import suggest
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from minivit.vit import ViT
@@ -142,11 +141,6 @@ def open_timm(name: str, untrained: bool) -> LoadedModel:
     """A model of timm, with the weights of its tag, or its default ones."""
     timm = library("timm")
     model_name = name.partition(":")[2]
-    architecture = model_name.partition(".")[0]
-    if ":" not in model_name and not timm.is_model(architecture):
-        hint = suggest(architecture, timm.list_models())
-        hint = hint if hint.startswith("did") else "timm.list_models() lists them"
-        raise ValueError(f"timm has no model {model_name!r}: {hint}")
 
     def build_untrained() -> nn.Module:
         return ready(timm.create_model(model_name, pretrained=False))

@@ -229,7 +229,7 @@ def model():
         (["--beside", "cifar10_vit"], "expected two models that read the same images"),
         (["--check", "x.json"], "a model, or a stored audit after --check: got both"),
         (["--claims", "A01, B07,r99"], "A01, A02, A03, A04: got B07, R99"),
-        (["mine_26:model"], "mine_26:model does not run on images [1, 8, 8]: RuntimeError"),
+        (["mine_26:model"], "mine_26:model that runs on images [1, 8, 8]: got RuntimeError"),
         (["mine_26:unprepared"], "has no attribute preprocess"),
     ],
 )
