@@ -50,11 +50,8 @@ class Images:
 
 
 def images_for(opened: LoadedModel, source: str, count: int, seed: int) -> Images:
-    """Reads at most ``count`` images, evenly spaced among those that there are, in mixed order.
-
-    They are those of a folder, perhaps with a folder for each class; of the test part of
-    ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``; or generated.
-    """
+    """Reads at most ``count`` images, evenly spaced among those that there are, in mixed order: of
+    a folder, of the test part of ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, or generated."""
     expect(count > 0, "at least one image", f"--count {count}")
     if not source:
         images = _generated(opened, count, seed)

@@ -89,9 +89,12 @@ def measures(*claims: str, slow: bool = False, untrained: bool = False) -> Calla
     return register
 
 
-def before_training(subject: Subject, measure: Callable[[Subject], float]) -> dict[str, float]:
-    """The figure of the model before training, on a few of the images, where it has one."""
-    if subject.untrained is None:
+def before_training(
+    subject: Subject, measure: Callable[[Subject], float], of: nn.Module | None = None
+) -> dict[str, float]:
+    """The figure of the model before training, on a few of the images, where it has one; none if
+    the figure is ``of`` the other model."""
+    if subject.untrained is None or of not in (None, subject.model):
         return {}
     labels = None if subject.labels is None else subject.labels[:FEW]
     model, images = subject.untrained().eval(), subject.images[:FEW]

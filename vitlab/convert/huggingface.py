@@ -56,7 +56,7 @@ TOWERS = {"CLIPModel": "CLIPVisionModelWithProjection", "SiglipModel": "SiglipVi
 RESAMPLE = {2: "bilinear", 3: "bicubic"}  # PIL's numbers
 
 
-def from_huggingface(model: nn.Module, processor: Any = None) -> ViT:
+def from_huggingface(model: nn.Module) -> ViT:
     """Makes minivit's ViT of one of Hugging Face's, equal to it at its image size::
 
         model = vitlab.from_huggingface(AutoModel.from_pretrained("facebook/dinov2-small"))
@@ -64,8 +64,8 @@ def from_huggingface(model: nn.Module, processor: Any = None) -> ViT:
     It takes, with the classes of transformers 5, ViT, DeiT (with a teacher too), DINOv2 with
     registers or without, and the image towers of CLIP and SigLIP. It gives the ``logits`` of a
     classifier, the ``image_embeds`` of ``CLIPVisionModelWithProjection``, and of a model without a
-    head its ``pooler_output``, but for ViT and DeiT ``last_hidden_state[:, 0]``. ``preprocess`` is
-    that of its image ``processor``.
+    head its ``pooler_output``, but for ViT and DeiT ``last_hidden_state[:, 0]``. How its images
+    are prepared, :func:`huggingface_preprocess` reads off its processor.
     """
     kind = type(model).__name__
     config: Any = getattr(model, "config", None)
@@ -84,8 +84,6 @@ def from_huggingface(model: nn.Module, processor: Any = None) -> ViT:
     )
     if classes := huggingface_classes(model):
         ours.classes = classes
-    if processor is not None:
-        ours.preprocess = huggingface_preprocess(processor)
     return ours.train(model.training)
 
 

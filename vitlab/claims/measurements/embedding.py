@@ -21,9 +21,9 @@ def outside(model: nn.Module, image: Tensor, at: str) -> int:
     field, size = receptive_field(model, image, at), image.shape[2:]
     divides = not any(side % n for side, n in zip(size, field.grid, strict=True))
     require(divides, f"a grid of {field.grid} does not divide images of {tuple(size)}")
-    cells = [torch.arange(side) // (side // n) for side, n in zip(size, field.grid, strict=True)]
-    own = (cells[0] == field.place[0])[:, None] & (cells[1] == field.place[1])
-    return int((field.support & ~own).sum())
+    sides = zip(field.place, size, field.grid, strict=True)
+    rows, columns = (slice(i * side // n, (i + 1) * side // n) for i, side, n in sides)
+    return int(field.support.sum() - field.support[rows, columns].sum())
 
 
 def stem_of(model: nn.Module, image: Tensor) -> list[str]:
@@ -60,9 +60,8 @@ def narrower(subject: Subject) -> Measured:
     """1 if tokens have fewer numbers than patches have pixel values, 0 if not."""
     model, image = subject.model, subject.images[:1]
     parts.attention_of(model, image)
-    grid = patch_grid(model, image)
+    grid = patch_grid(model, image) or ()
     require(grid, "has no convolution, so its patches are not known")
-    assert grid is not None  # for mypy
     names = parts.row_of_layers(model, image)
     tokens = parts.outputs(model, image, names[:1], 1, first=True)[parts.FIRST]
     require(tokens.ndim == 3, f"its first block reads {list(tokens.shape)}, not tokens")
@@ -98,14 +97,12 @@ def filters_less_networks(subject: Subject, wide: bool) -> Measured:
     embeds = layer.kernel_size == layer.stride
     require(embeds, f"its first convolution, {layer}, is not a patch embedding")
     features, values = len(filters), filters[0].numel()
-    many = "at least as many features as values" if wide else "fewer features than values"
-    counts = f"this model makes {features} of {values}"
-    require(wide == (features >= values), f"is about patches with {many}: {counts}")
+    many = "at least as many features as" if wide else "fewer features than"
+    counts = f"is about patches with {many} values: this model makes {features} of {values}"
+    require(wide == (features >= values), counts)
     theirs = without_pattern(network)
-    baselines = {}
-    if subject.model is vit:
-        baselines = before_training(subject, lambda twin: without_pattern(twin.model) - theirs)
-    return Measured(without_pattern(vit) - theirs, baselines=baselines)
+    before = before_training(subject, lambda twin: without_pattern(twin.model) - theirs, vit)
+    return Measured(without_pattern(vit) - theirs, baselines=before)
 
 
 # Of patches with fewer features than values, and of those with at least as many.

@@ -57,12 +57,10 @@ def ends_alike(subject: Subject, maps: bool) -> Measured:
     start = 0 if maps else 1
     mine, theirs = (ends(subject, model, start) for model in (vit, other))
     figure, *by_group = (a - b for a, b in zip(mine, theirs, strict=True))
-    baselines = {}
-    if subject.model is vit:
-        baselines = before_training(
-            subject, lambda twin: ends(twin, twin.model, start)[0] - theirs[0]
-        )
-    return Measured(figure, torch.tensor(by_group), baselines)
+    before = before_training(
+        subject, lambda twin: ends(twin, twin.model, start)[0] - theirs[0], vit
+    )
+    return Measured(figure, torch.tensor(by_group), before)
 
 
 measures("C11")(partial(ends_alike, maps=True))
