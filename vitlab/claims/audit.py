@@ -6,6 +6,7 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -89,11 +90,9 @@ class Audit:
         Answers there under the same conditions are not asked again, unless they failed.
         """
         rows: dict[str, Any] = {}
-        try:
+        with suppress(OSError, ValueError, TypeError, KeyError):  # none yet, or it is no such file
             content = json.loads(kept.read_text(encoding="utf-8"))
             rows = content["answers"] if content["conditions"] == self.conditions else {}
-        except (OSError, ValueError, TypeError, KeyError):
-            pass  # there is none yet, or it is no such file: it is written anew
         for name in names:
             row = rows.get(name) or ask(name, self.subject, self.seed, quick)
             if name not in rows and row["state"] in ("measured", "cannot be asked"):

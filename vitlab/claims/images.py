@@ -58,8 +58,7 @@ def images_for(opened: LoadedModel, source: str, count: int, seed: int) -> Image
     elif source in SOURCES:
         data = load_data(source)
         part = data.test[evenly(len(data.test), count)]
-        index, why = _indices(data.classes, opened.classes)
-        labels = index[part.labels] if index is not None else None
+        labels, why = _labels(part.labels, data.classes, opened.classes)
         pixels = _prepared(opened, part.images)
         images = Images(pixels, TEST, source, labels, why, data.skipped)
     else:
@@ -107,23 +106,21 @@ def _folder(opened: LoadedModel, source: str, count: int) -> Images:
     what = f"{len(skipped)} that cannot be read" if skipped else "none"
     expect(pixels, f"images in {root}", what)
     folders = sorted(set(names))
-    index, why = _indices(folders, opened.classes)
-    labels = None
-    if index is not None:
-        labels = index[torch.tensor([folders.index(name) for name in names])]
+    places = torch.tensor([folders.index(name) for name in names])
+    labels, why = _labels(places, folders, opened.classes)
     return Images(torch.cat(pixels), OWN, source, labels, why, tuple(skipped))
 
 
-def _indices(
-    names: Sequence[str], classes: Sequence[str] | None
-) -> tuple[Int64[Tensor, "classes"] | None, str]:
-    """The index of each class of the images among the model's; or None, and why there is none."""
+def _labels(
+    places: Int64[Tensor, "images"], names: Sequence[str], classes: Sequence[str] | None
+) -> tuple[Int64[Tensor, "images"] | None, str]:
+    """For images' places among names, those among the model's classes; or None, and why."""
     if "" in names:
         return None, "the folder has no folder for each class"
     if not classes:
         return None, "the names of the model's classes are not known"
     if list(names) == list(classes):
-        return torch.arange(len(classes)), ""
+        return places, ""
     if all(name.isdigit() for name in classes):
         return None, "the model's classes are numbers, not names"
     theirs = [name.casefold() for name in classes]
@@ -131,4 +128,4 @@ def _indices(
         if (count := theirs.count(name.casefold())) != 1:
             number = "several classes named" if count else "no class"
             return None, f"the model has {number} {name!r}"
-    return torch.tensor([theirs.index(name.casefold()) for name in names]), ""
+    return torch.tensor([theirs.index(name.casefold()) for name in names])[places], ""

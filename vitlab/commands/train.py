@@ -19,7 +19,7 @@ from vitlab.data.loading import SOURCES
 from vitlab.extras import device_of
 from vitlab.training.evaluate import Results, read_matrix
 from vitlab.training.loop import train
-from vitlab.training.optimiser import freeze, frozen
+from vitlab.training.optimiser import freeze
 from vitlab.training.recipe import DEFAULTS, Recipe, continued, model_for, recipe_for
 from vitlab.training.state import CONFUSION
 
@@ -97,9 +97,6 @@ class Train(Command):
             data = _as_before(data, start, self.start)
         if self.freeze:
             freeze(model, self.freeze)
-            left = sum(p.numel() for p in model.parameters() if p.requires_grad)
-            parts = ", ".join(frozen(model))
-            print(f"frozen: {parts}; {left:,} parameters train", file=sys.stderr)
         results = train(
             model.to(device),
             data,

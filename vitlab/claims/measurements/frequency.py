@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from minivit.recording import record
 from vitlab import instruments
 from vitlab.claims.measurements import subjects
-from vitlab.claims.measurements.parts import both_kinds, compared
+from vitlab.claims.measurements.parts import attention_of, compared, mlps_of
 from vitlab.claims.measuring import Measured, NotApplicable, Subject, measures, require
 from vitlab.instruments import high_pass, low_pass
 from vitlab.instruments.frequency import LogAmplitude
@@ -63,7 +63,7 @@ def convolutions_raise(subject: Subject) -> Measured:
 def stream_changes(subject: Subject) -> Measured:
     """Fraction of the sub-layers after which the residual stream, sum beside skip, is smoother
     (attention, except the first) or rougher (MLPs), as the source says."""
-    attention, mlps = both_kinds(subject.model, subject.images)
+    mlps, attention = (of(subject.model, subject.images) for of in (mlps_of, attention_of))
     changes = rises(subject, instruments.stream_frequencies, "skip", "sum")
     kinds = (("attention", attention), ("MLP", mlps))
     parts = {kind: [name for name in names if name in changes] for kind, names in kinds}

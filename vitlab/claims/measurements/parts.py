@@ -41,16 +41,11 @@ def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
     return attention, [name for name in others if not convolves(name)]
 
 
-def both_kinds(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
-    """The branches with attention and the MLPs, at least one of each."""
-    attention, mlps = sublayers(model, images)  # there are no MLPs without attention
-    require(mlps, "does not have residual branches of both kinds, attention and MLP")
-    return attention, mlps
-
-
 def mlps_of(model: nn.Module, images: Tensor) -> list[str]:
     """The MLPs, at least one."""
-    return both_kinds(model, images)[1]
+    _, mlps = sublayers(model, images)  # none without attention
+    require(mlps, "does not have residual branches of both kinds, attention and MLP")
+    return mlps
 
 
 def attention_of(model: nn.Module, images: Tensor) -> list[str]:
