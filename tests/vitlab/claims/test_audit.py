@@ -226,7 +226,6 @@ def test_bad_input_is_one_sentence_and_changes_nothing(audit, tmp_path, monkeypa
         ("--images empty", "expected images in empty: got none"),
         ("--images bad", "expected images in bad: got 1 that cannot be read"),
         ("--count 0", "expected at least one image: got --count 0"),
-        ("--batch-size 0", "expected a whole number, at least 1: got --batch-size 0"),
         ("--beside cifar10_vit", "expected two models that read the same images"),
         ("--check x.json", "a model, or a stored audit after --check: got both"),
         ("--claims A01,B07,r99", "A01, A02, A03, A04: got B07, R99"),
