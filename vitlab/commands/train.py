@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, get_type_hints
 import torch
 from tyro.conf import FlagCreatePairsOff, arg, create_mutex_group
 
-from minivit.catalogue import weights
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.shapes import Size
@@ -20,7 +19,7 @@ from vitlab.data.loading import SOURCES
 from vitlab.extras import device_of
 from vitlab.training.evaluate import Results
 from vitlab.training.loop import train
-from vitlab.training.optimiser import freeze, frozen
+from vitlab.training.optimiser import freeze
 from vitlab.training.recipe import DEFAULTS, Recipe, continued, model_for, recipe_for
 
 
@@ -91,18 +90,12 @@ class Train(Command):
         outside = self.data in SOURCES or not inside
         expect(outside, "--out outside the images", f"{out} in {self.data}")
         data = load(self.data, size=size, channels=channels, fraction=self.fraction)
-        if not start and weights().get(name):
-            untrained = "it starts untrained: to use the existing weights, give --from"
-            print(f"{untrained} {name}", file=sys.stderr)
         torch.manual_seed(recipe.seed)
         model = continued(start, data) if start else model_for(self.data, data, self.model)
         if start:
             data = _as_before(data, start, self.start)
         if self.freeze:
             freeze(model, self.freeze)
-            left = sum(p.numel() for p in model.parameters() if p.requires_grad)
-            parts = ", ".join(frozen(model))
-            print(f"frozen: {parts}; {left:,} parameters train", file=sys.stderr)
         results = train(
             model.to(device),
             data,
