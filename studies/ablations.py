@@ -18,9 +18,8 @@ from torch import Tensor
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared import inputs
-from studies.shared.figures import over_seeds, survey
 from studies.shared.recovery import highlight, psnr, psnr_of_each, recovered, start, without
 from studies.shared.training import accuracy
 from vitlab.calls import activation
@@ -151,4 +150,4 @@ ROWS: dict[str, Callable[[], Figures]] = {
     "cifar10_vit_gap without mlp": partial(shipped, "cifar10_vit_gap", "mlp"),
     "cifar10_mixer": partial(shipped, "cifar10_mixer"),
 }
-STUDY = survey("ablations", ROWS, SEEDS, digits="")
+STUDY = Survey("ablations", ROWS, SEEDS, digits="")

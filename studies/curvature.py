@@ -18,13 +18,13 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.swa_utils import update_bn
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared import inputs
 from studies.shared.digit_models import fraction_of
-from studies.shared.figures import over_seeds, survey
 from studies.shared.training import accuracy, normalised
 from vitlab.data import Data, load_data
 from vitlab.data.dataset import evenly
@@ -116,18 +116,8 @@ def grown(kind: str, data: Data, seed: int, *stops: int) -> Iterator[tuple[Model
         while run.step < stop:
             run.advance()
         model = copy.deepcopy(run.model)
-        recalibrate(model, whole)
+        update_bn([whole], model)
         yield model.eval(), whole[chosen], data.train.labels[chosen]
-
-
-def recalibrate(model: nn.Module, images: Tensor) -> None:
-    """Sets the running statistics of BatchNorm to those of the images at the present weights."""
-    for module in model.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            module.reset_running_stats()
-            module.momentum = None  # the mean over batches, of which there is one
-    with torch.no_grad():
-        model.train()(images)
 
 
 def spectrum(model: nn.Module, images: Tensor, classes: Tensor, **how: Any) -> Density:
@@ -200,4 +190,4 @@ ROWS: dict[str, Callable[[], Figures]] = {
     "through training": through_training,
     **{name: partial(of_cifar10, name) for name in CIFAR10},
 }
-STUDY = survey("curvature", ROWS, SEEDS, digits=".4g")
+STUDY = Survey("curvature", ROWS, SEEDS, digits=".4g")

@@ -13,10 +13,9 @@ import minivit
 from studies.families import FAMILIES, STEPS
 from studies.runner.pool import gather, weights_of
 from studies.runner.run import Run
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey, over_seeds, plain
 from studies.shared import inputs
 from studies.shared.digit_models import fraction_of
-from studies.shared.figures import over_seeds, plain, survey
 from studies.shared.training import fitted
 from studies.unwinding import led_back
 from vitlab.data import Split, load_data
@@ -66,4 +65,4 @@ def of_cifar10() -> Figures:
     }
 
 
-STUDY = survey("distillation", {"digits 63": of_digits, "cifar10": of_cifar10}, SEEDS, digits="")
+STUDY = Survey("distillation", {"digits 63": of_digits, "cifar10": of_cifar10}, SEEDS, digits="")

@@ -19,8 +19,7 @@ from torch import Tensor
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures
-from studies.shared.figures import over_seeds, survey
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared.training import accuracy, fit
 from vitlab.data import load_data
 from vitlab.data.photographs import PHOTOGRAPHS, crops
@@ -198,4 +197,4 @@ ROWS: dict[str, Callable[[], Figures]] = {
     "places from 1,259 digits": partial(places, 1259),
     "places from 100 digits": partial(places, 100),
 }
-STUDY = survey("first_filters", ROWS, SEEDS, digits="")
+STUDY = Survey("first_filters", ROWS, SEEDS, digits="")

@@ -21,12 +21,10 @@ from torch import Tensor
 import minivit
 from studies.runner.pool import gather, weights_of
 from studies.runner.run import Run
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey
 from studies.shared import inputs, small_models
-from studies.shared.figures import survey
-from studies.shared.measures import features
 from studies.shared.shape_models import classifier, shapes
-from studies.shared.training import accuracy, fitted, normalised
+from studies.shared.training import accuracy, features, fitted, normalised
 from vitlab.claims.measurements.frequency import (
     BANDS,
     CUTOFFS,
@@ -229,7 +227,7 @@ def layers_of_shapes(kind: str) -> Figures:
 
 
 OF_MODELS = {"amplitudes": amplitudes, "robustness": robustness, "readouts": readouts}
-STUDY = survey(
+STUDY = Survey(
     "frequency",
     {f"{kind}: {name}": partial(f, name) for kind, f in OF_MODELS.items() for name in MODELS}
     | {f"digits: {family}": partial(digits, family) for family in FAMILIES}

@@ -4,6 +4,7 @@ Models of CIFAR-10 generate an image of each class, in several ways, and all of 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +14,6 @@ import minivit
 from minivit.model import Model
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
-from studies.shared.figures import plain
 from vitlab.instruments.filters import dct2
 from vitlab.inversion import generate, recognise
 
@@ -37,7 +37,6 @@ WAYS: dict[str, tuple[int, Sequence[str], dict[str, Any]]] = {
     "waves": (3, list(MODELS), {"method": "fourier"}),
     "waves, no views": (3, PAIR, {"method": "fourier", "views": False}),
 }
-ROWS = {f"{maker}, {way}": (maker, way) for way in WAYS for maker in WAYS[way][1]}
 
 
 def spectrum(pictures: Tensor) -> tuple[float, float]:
@@ -74,16 +73,21 @@ def judged(pictures: Tensor, classes: Tensor, judges: Mapping[str, Model]) -> Fi
         "scrambled": mixed.accuracy,
     }
     by_judge = {name: dict(zip(judges, row.tolist(), strict=True)) for name, row in values.items()}
-    return plain({**by_judge, "fast": fast, "frequency": frequency})
+    return {**by_judge, "fast": fast, "frequency": frequency}
 
 
-def measure(row: str) -> Figures:
-    """Measures one row: real images, or a maker and its way, for each seed."""
-    models = {name: minivit.load(file) for name, file in MODELS.items()}
-    if row == "real pictures":
-        part = inputs.pictures("CIFAR10", 1000, "validation")
-        return judged(part.images, part.labels, models)
-    maker, way = ROWS[row]
+def models_by_name() -> dict[str, Model]:
+    return {name: minivit.load(file) for name, file in MODELS.items()}
+
+
+def real() -> Figures:
+    part = inputs.pictures("CIFAR10", 1000, "validation")
+    return judged(part.images, part.labels, models_by_name())
+
+
+def generated(maker: str, way: str) -> Figures:
+    """What the models recognise in what one of them made, for each seed."""
+    models = models_by_name()
     seeds, _, how = WAYS[way]
     like: Any = models[maker].preprocess
     std, mean = (torch.tensor(x)[:, None, None] for x in (like.std, like.mean))
@@ -93,9 +97,10 @@ def measure(row: str) -> Figures:
         pixels = result.images * std + mean
         beyond = ((pixels < 0) | (pixels > 1)).float().mean().item()
         score = result.logits.gather(1, result.classes[:, None]).mean().item()
-        figures = {"score": round(score, 3), "beyond": round(beyond, 4)}
+        figures = {"score": round(score, 3), "beyond": beyond}
         by_seed.append(judged(result.pictures, result.classes, models) | figures)
     return {"seeds": by_seed}
 
 
-STUDY = Survey("generated_inputs", ["real pictures", *ROWS], measure, seeds=range(5), tolerance=0.2)
+ROWS = {f"{maker}, {way}": partial(generated, maker, way) for way in WAYS for maker in WAYS[way][1]}
+STUDY = Survey("generated_inputs", {"real pictures": real} | ROWS, range(5), tolerance=0.2)

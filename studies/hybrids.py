@@ -13,8 +13,7 @@ from functools import cache, partial
 import minivit
 from minivit.model import Model
 from studies.runner.run import operations
-from studies.runner.survey import Figures
-from studies.shared.figures import over_seeds, survey
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared.training import fitted, scores_of, search
 from vitlab.data import Data, load_data
 from vitlab.training import Recipe
@@ -62,4 +61,4 @@ def measure(kind: str) -> Figures:
     return figures | over_seeds([first[rate], *others])
 
 
-STUDY = survey("hybrids", {f"{kind}, shapes": partial(measure, kind) for kind in KINDS}, SEEDS)
+STUDY = Survey("hybrids", {f"{kind}, shapes": partial(measure, kind) for kind in KINDS}, SEEDS)

@@ -5,17 +5,17 @@ condition numbers are computed too; then it is trained for a few steps. The stor
 positions, attention or MLP were created without them, and so began with other weights.
 """
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.optim.swa_utils import update_bn
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures, Survey
-from studies.shared.figures import over_seeds
+from studies.runner.survey import Figures, Survey, over_seeds
 from vitlab.calls import activation
 from vitlab.data import load_data
 from vitlab.inversion import Diverged, invert
@@ -67,13 +67,7 @@ def untrained(name: str, seed: int) -> Model:
     model = minivit.create(base, **changes)
     if removed:
         model = minivit.remove(model, removed)
-    batch_norms = [part for part in model.modules() if isinstance(part, nn.BatchNorm2d)]
-    for part in batch_norms:  # the statistics of a batch, as there are none before training
-        part.momentum = 1.0
-    with torch.no_grad():
-        model(digits()["train"][0][:256])
-    for part in batch_norms:
-        part.momentum = 0.1
+    update_bn([digits()["train"][0][:256]], model)  # there are no statistics before training
     return model.eval()
 
 
@@ -155,4 +149,5 @@ def measure(name: str) -> Figures:
     return {"parameters": parameters} | figures | {"losses": losses, "loss": best}
 
 
-STUDY = Survey("inversion_and_training", list(ARCHITECTURES), measure, SEEDS)
+ROWS = {name: partial(measure, name) for name in ARCHITECTURES}
+STUDY = Survey("inversion_and_training", ROWS, SEEDS, digits="")

@@ -7,6 +7,7 @@ ViT-L/16 or H/14 takes hours on a CPU: name those that you want.
 
 import base64
 import io
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,6 @@ MODELS: dict[str, tuple[int, str, tuple[int, ...]]] = {
     "vit_h_14": (224, "IMAGENET1K_SWAG_LINEAR_V1", (1, 16, 32)),
     "vit_l_16": (512, "IMAGENET1K_SWAG_E2E_V1", (1, 12, 24)),
 }
-ROWS = [
-    f"{name} block {block} {kind}"
-    for name, (_, _, blocks) in MODELS.items()
-    for block in blocks
-    for kind in ("untrained", "trained")
-]
 OPTIMISERS = ("gd", "adam", "lbfgs")
 EVALUATIONS = 200
 SHOWN = 112  # pixels of a stored image
@@ -55,8 +50,7 @@ def network(name: str, kind: str) -> Model:
     return model
 
 
-def measure(row: str) -> dict[str, Any]:
-    name, _, block, kind = row.split()
+def measure(name: str, block: int, kind: str) -> dict[str, Any]:
     model = network(name, kind)
     images = model.preprocess(photograph("chelsea")[None])
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -65,9 +59,7 @@ def measure(row: str) -> dict[str, Any]:
     for optimizer in OPTIMISERS:
         # Gradient descent spends 21 of them on the length of its step.
         steps = EVALUATIONS - 21 * (optimizer == "gd")
-        way: Any = invert(
-            model, images, f"blocks.{int(block) - 1}", optimizer=optimizer, steps=steps
-        )
+        way: Any = invert(model, images, f"blocks.{block - 1}", optimizer=optimizer, steps=steps)
         distance = way.feature_distance.nan_to_num(float("inf"))[0]
         figures[optimizer] = {
             "evaluations": int(way.evaluations),
@@ -89,4 +81,10 @@ def stored(image: Tensor, original: Tensor) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-STUDY = Survey("inversion_at_scale", ROWS, measure)
+ROWS = {
+    f"{name} block {block} {kind}": partial(measure, name, block, kind)
+    for name, (_, _, blocks) in MODELS.items()
+    for block in blocks
+    for kind in ("untrained", "trained")
+}
+STUDY = Survey("inversion_at_scale", ROWS, digits="")

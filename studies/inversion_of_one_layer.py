@@ -7,6 +7,7 @@ tell whether it ended at a local minimum. Finally every residual branch of atten
 whole photographs, with its LayerNorm and without. In float64.
 """
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -154,11 +155,12 @@ def conditions(model: ViT, corners: Tensor, side: int) -> dict[str, list[float]]
     return numbers
 
 
-def measure(row: str) -> dict[str, Any]:
+def measure(seed: int | None = None) -> dict[str, Any]:
+    """The figures of the trained model, or of the untrained one of a seed."""
     model: Any = minivit.load("cifar10_vit_gap")
     images = model.preprocess(crops(40, 32)[0][:PICTURES]).double()
-    if row != "trained":
-        torch.manual_seed(int(row.split()[1]))
+    if seed is not None:
+        torch.manual_seed(seed)
         model = minivit.create("vit_32px")
     model = model.double().eval().requires_grad_(False)
     corners, larger = images[..., : 4 * CORNER, : 4 * CORNER], images[:1, :, :16, :16]
@@ -175,5 +177,5 @@ def measure(row: str) -> dict[str, Any]:
     }
 
 
-ROWS = ["trained", *(f"untrained {seed}" for seed in range(5))]
-STUDY = Survey("inversion_of_one_layer", ROWS, measure, seeds=tuple(range(5)))
+ROWS = {"trained": measure} | {f"untrained {seed}": partial(measure, seed) for seed in range(5)}
+STUDY = Survey("inversion_of_one_layer", ROWS, range(5), digits="")

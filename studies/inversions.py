@@ -8,6 +8,7 @@ ViT and ResNet, from three blocks, two photographs that no model has seen, and L
 guess where tokens allow one.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -63,9 +64,9 @@ def errors(way: Any) -> Figures:
     }
 
 
-def in_miniature(row: str) -> Figures:
+def in_miniature(seed: int) -> Figures:
     """Gradient descent with few steps and with many, and L-BFGS, by depth."""
-    image, vit = astronaut(), with_fitted_embedding(miniature(int(row.removeprefix("seed "))))
+    image, vit = astronaut(), with_fitted_embedding(miniature(seed))
 
     def back(at: str, optimizer: str, steps: int) -> Figures:
         return errors(invert(vit, image, at=at, optimizer=optimizer, steps=steps))
@@ -84,9 +85,8 @@ def in_miniature(row: str) -> Figures:
     }
 
 
-def by_rate(row: str) -> Figures:
+def by_rate(seed: int) -> Figures:
     """What each learning rate leaves; none where it diverges."""
-    seed = int(row.removeprefix("seed "))
     torch.manual_seed(seed)
     models = {"resnet": minivit.create("resnet_32px").eval(), "vit": miniature(seed)}
     descend = partial(invert, image=astronaut(), optimizer="gd", blur=BLUR, steps=RATE_STEPS)
@@ -129,10 +129,13 @@ def by_depth(row: str) -> Figures:
     return figures
 
 
-def survey(name: str, measure: Any, seeds: int) -> Survey:
-    return Survey(name, [f"seed {seed}" for seed in range(seeds)], measure, range(seeds))
+def by_seed(name: str, measure: Callable[[int], Figures], seeds: int) -> Survey:
+    rows = {f"seed {seed}": partial(measure, seed) for seed in range(seeds)}
+    return Survey(name, rows, range(seeds), digits="")
 
 
-inversion_in_miniature = survey("inversion_in_miniature", in_miniature, 5)
-inversion_rates = survey("inversion_rates", by_rate, 10)
-inversion_by_depth = Survey("inversion_by_depth", MODELS, by_depth)
+inversion_in_miniature = by_seed("inversion_in_miniature", in_miniature, 5)
+inversion_rates = by_seed("inversion_rates", by_rate, 10)
+inversion_by_depth = Survey(
+    "inversion_by_depth", {row: partial(by_depth, row) for row in MODELS}, digits=""
+)

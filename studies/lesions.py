@@ -16,9 +16,8 @@ from torch import nn
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
-from studies.shared.figures import survey
 from studies.shared.planted import planted, two_digits
 from studies.shared.shape_models import SIZES, shapes
 from studies.shared.training import accuracy, fit, fitted
@@ -89,7 +88,7 @@ def shipped(name: str) -> Figures:
 
 
 OTHERS = {"digits": digits, "planted": planted, "two digits": two_digits}
-STUDY = survey(
+STUDY = Survey(
     "lesions",
     {f"{kind}: {seed}": partial(resnet, kind, seed) for seed in SEEDS for kind in STAGES}
     | {f"{kind}: {seed}": partial(f, seed) for kind, f in OTHERS.items() for seed in SEEDS}

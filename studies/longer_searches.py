@@ -17,8 +17,7 @@ from torch import Tensor
 
 import minivit
 from studies.inversion_of_one_layer import undone
-from studies.runner.survey import Figures
-from studies.shared.figures import survey
+from studies.runner.survey import Figures, Survey
 from studies.shared.recovery import highlight, psnr, psnr_of_each, start, without
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
@@ -113,4 +112,4 @@ ROWS: dict[str, Callable[[], Figures]] = {
         for part in ("", "norm", "attention", "mlp")
     },
 }
-STUDY = survey("longer_searches", ROWS, SEEDS, digits="")
+STUDY = Survey("longer_searches", ROWS, SEEDS, digits="")

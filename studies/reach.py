@@ -20,9 +20,8 @@ import minivit
 from minivit.model import Model
 from minivit.parts import window_mask
 from studies.runner.run import spread
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared.digit_models import fraction_of
-from studies.shared.figures import over_seeds, survey
 from studies.shared.training import fitted, scores_of, search
 from vitlab.data import Data, Split, load_data
 from vitlab.instruments.density import density
@@ -140,7 +139,7 @@ def curvature(mixing: str) -> Figures:
     return over_seeds(rows)
 
 
-STUDY = survey(
+STUDY = Survey(
     "reach",
     {f"{mixing}, all": partial(searched, mixing, "all") for mixing in MIXING}
     | {f"{mixing}, tenth": partial(searched, mixing, "tenth") for mixing in FEW}

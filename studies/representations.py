@@ -16,10 +16,9 @@ from torch import Tensor
 import minivit
 from minivit.model import Model
 from minivit.patches import patchify
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import SEEDS, digits, points, summary
-from studies.shared.figures import survey
 from vitlab.claims.measurements.representations import across
 from vitlab.instruments import Localisation, branch_ratios, cka, probes, readable
 from vitlab.instruments.representations import representations
@@ -146,4 +145,4 @@ def loaded(name: str) -> Model:
 
 MODELS = (VIT, CLASS, MIXER, RESNET, *UNTRAINED)
 ROWS = {name: partial(measure, name) for name in MODELS}
-STUDY = survey("representations", ROWS | {"vit and resnet": between, "digits": digits}, SEEDS)
+STUDY = Survey("representations", ROWS | {"vit and resnet": between, "digits": digits}, SEEDS)

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 import minivit
+from minivit.model import Model
 from studies.runner.pool import weights_of
 from studies.runner.run import Run
 from studies.runner.storage import Store
 from studies.runner.study import Rows, Runs, Study
-from studies.shared.measures import confidence
 from studies.shared.small_models import (
     MODELS,
     NOTHING,
@@ -26,6 +26,8 @@ from studies.shared.small_models import (
     search,
     variants,
 )
+from studies.shared.training import outputs
+from vitlab.data import Split
 from vitlab.training.recipe import DEFAULTS
 
 
@@ -39,6 +41,12 @@ def seeds(number: int, *fewer: int) -> Callable[[str, Run], list[Run]]:
 SHIFTED = NOTHING | {"shift": 0.125, "flip": True}
 STRONG = SHIFTED | {"operations": 2, "magnitude": 0.5, "mixup": 0.5, "cutout": 0.5}
 AUGMENTED = {"none": NOTHING, "weak": SHIFTED, "strong": STRONG}
+
+
+def confidence(model: Model, split: Split) -> float:
+    """The mean of the largest probability: the accuracy that the model predicts for itself."""
+    logits = outputs(model.eval(), model.preprocess(split.images))
+    return logits.double().softmax(1).amax(1).mean().item()
 
 
 def confidences(finals: Runs, store: Store) -> Rows:

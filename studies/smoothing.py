@@ -17,9 +17,8 @@ from torch import Tensor
 import minivit
 from minivit.model import Model
 from minivit.vit import MultiHeadAttention, ViT
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared import inputs
-from studies.shared.figures import over_seeds, survey
 from studies.shared.shape_models import PerPatch, classifier, mean_iou, mixed, new, shapes, steps_of
 from studies.shared.training import accuracy, fit, outputs
 from vitlab.instruments.ensembles import ensemble, position_ensembles
@@ -166,4 +165,4 @@ ROWS: dict[str, Callable[[], Figures]] = {
     **{f"longer {kind}": partial(by_seed, longer, kind) for kind in LONGER},
     **{f"more {kind}": partial(accuracies, kind) for kind in KINDS if kind.startswith("vit")},
 }
-STUDY = survey("smoothing", ROWS, SEEDS)
+STUDY = Survey("smoothing", ROWS, SEEDS)

@@ -11,6 +11,7 @@ the tokens hold it.
 import math
 import time
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import torch
@@ -59,6 +60,10 @@ def model_and_images(row: str) -> tuple[Any, Tensor]:
         data = "DIGITS" if name.startswith("digits") else "CIFAR10"
         images = model.preprocess(inputs.pictures(data, PICTURES).images)
     return model, images[:: PICTURES // FEW.get(row, PICTURES)]
+
+
+def unwound(row: str) -> Figures:
+    return led_back(*model_and_images(row))
 
 
 def led_back(model: Any, images: Tensor) -> Figures:
@@ -138,9 +143,13 @@ def from_nearby(row: str) -> Figures:
 
 
 unwinding = Survey(
-    "unwinding", [*TRAINED, *UNTRAINED], lambda row: led_back(*model_and_images(row))
+    "unwinding", {row: partial(unwound, row) for row in (*TRAINED, *UNTRAINED)}, digits=""
 )
-inversion_by_descent = Survey("inversion_by_descent", TRAINED, by_descent)
+inversion_by_descent = Survey(
+    "inversion_by_descent", {row: partial(by_descent, row) for row in TRAINED}, digits=""
+)
 unwinding_from_nearby = Survey(
-    "unwinding_from_nearby", ["cifar10_mixer", "cifar10_vit"], from_nearby
+    "unwinding_from_nearby",
+    {row: partial(from_nearby, row) for row in ("cifar10_mixer", "cifar10_vit")},
+    digits="",
 )

@@ -5,6 +5,7 @@ longest, whose first layers are convolutions, only the attention distances.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -129,4 +130,5 @@ def agreement(model: Any, images: Tensor) -> Figures:
     }
 
 
-STUDY = Survey("where_attention_looks", [*TRAINED, LONGEST, UNTRAINED], measure, SEEDS)
+ROWS = {row: partial(measure, row) for row in (*TRAINED, LONGEST, UNTRAINED)}
+STUDY = Survey("where_attention_looks", ROWS, SEEDS, digits="")

@@ -1,12 +1,15 @@
 """A study that measures what exists, row by row."""
 
 import json
+import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from studies.runner.storage import Figures, Store, differences, provenance, same_machine, write
 
@@ -63,15 +66,18 @@ class Table:
 class Survey(Table):
     """A table each of whose rows is measured by itself.
 
-    ``measure`` gives a row's figures, as JSON has them, from its name; images, as text, may stand
-    under ``"pictures"``. It raises :class:`NotHere` where a row is out of reach.
+    ``rows`` holds what measures each, and raises :class:`NotHere` where it is out of reach. Figures
+    are stored :func:`plain`; images, as text, may stand under ``"pictures"``.
     """
 
     name: str  # of its file in book/results
-    rows: Sequence[str]
-    measure: Callable[[str], Figures]
+    rows: Mapping[str, Callable[[], Figures]]
     seeds: Sequence[int] = (0,)
+    digits: str = ".4f"
     tolerance: float = 0.05  # of a figure measured again on another kind of machine
+
+    def measure(self, name: str) -> Figures:
+        return plain(self.rows[name](), self.digits)
 
     def carry_out(self, store: Store, rows: Sequence[str] = (), workers: int = 1) -> None:
         """Measures these rows, or else the missing ones, on one thread; stores each."""
@@ -89,7 +95,7 @@ class Survey(Table):
 
     def recheck(self, name: str, store: Store) -> int:
         """Measures a row, by default the first, again and compares; gives the exit code."""
-        name = name or self.rows[0]
+        name = name or next(iter(self.rows))
         old = self.stored(store).get(name, {"not_here": ""})
         if "not_here" in old:
             return self.not_stored(name)
@@ -111,3 +117,25 @@ def _state(row: Figures | None) -> str:
     if row is None:
         return "to measure"
     return f"not here: {row['not_here']}" if "not_here" in row else "measured"
+
+
+def over_seeds(rows: Iterable[Figures]) -> Figures:
+    """A list for each figure out of a figure for each seed."""
+    rows = list(rows)
+    return {key: [row[key] for row in rows] for key in rows[0]}
+
+
+def plain(figures: Any, digits: str = ".4f") -> Any:
+    """Figures in a form that JSON has, to four digits after the point; none for NaN.
+
+    With ``digits=".4g"`` they have four digits in all, with ``""`` they are not rounded.
+    """
+    if isinstance(figures, dict):
+        return {key: plain(value, digits) for key, value in figures.items()}
+    if isinstance(figures, Tensor):
+        figures = figures.tolist()
+    if isinstance(figures, list | tuple):
+        return [plain(x, digits) for x in figures]
+    if figures is None or isinstance(figures, int | str):
+        return figures
+    return None if math.isnan(figures) else float(f"{figures:{digits}}")

@@ -57,6 +57,7 @@ def test_a_study_is_chosen_by_its_name(capsys):
     for options, message in (
         (["unwound"], "invalid choice: 'unwound'"),
         (["heads", "--rows", "x"], "no rows x:"),
+        (["heads", "--publish", "x", "y"], "no rows x:"),
     ):
         with pytest.raises(SystemExit):
             main(options)

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -13,9 +14,8 @@ from course.results import study as results_of
 from studies.runner.pool import gather, result, weights_of
 from studies.runner.run import Run, operations, spread, train_one
 from studies.runner.storage import HERE, Store, differences
-from studies.runner.study import Study, score_differences
+from studies.runner.study import Study, best, interval, score_differences
 from studies.runner.survey import NotHere, Survey
-from studies.runner.table import best, interval
 from vitlab.data import Split
 from vitlab.training import Recipe, Stopped
 from vitlab.training.run import Run as Training
@@ -177,8 +177,8 @@ def test_figures_may_differ_by_a_tolerance_and_on_another_machine_accuracy_alone
 
     cases = [("a", 0.5, 0), ("a", 0.51, 2), ("b", 0.51, 0), ("b", 0.53, 1), ("a", 0, 1)]
     for machine, accuracy, lines in cases:
-        assert len(score_differences(on("a", 0.5), on(machine, accuracy), 0.02)) == lines
-    assert score_differences(on("a", 0), on("b", 0), 0.02) == []
+        assert len(score_differences(on("a", 0.5), on(machine, accuracy))) == lines
+    assert score_differences(on("a", 0), on("b", 0)) == []
     for new, expected in (
         ({"a": [1.0, 2.04]}, []),
         ({"a": [1.0, 2.2]}, [" a 1: 2, now 2.2"]),
@@ -200,7 +200,8 @@ def survey(asked, answer=0.1):
             raise KeyboardInterrupt
         return {"psnr": [answer, 20.0], "met": None}
 
-    return Survey("small", ["near", "far", "last"], measure)
+    rows = {name: partial(measure, name) for name in ("near", "far", "last")}
+    return Survey("small", rows)
 
 
 def test_a_survey_measures_what_is_missing_and_keeps_what_it_has(store, tmp_path):

@@ -5,11 +5,12 @@ import torch
 
 import minivit
 from minivit.preprocessing import Preprocess
-from studies.runner.survey import NotHere
+from studies.data_size import transfer
+from studies.runner.survey import NotHere, over_seeds, plain
 from studies.shared import inputs
 from studies.shared.digit_models import fraction_of, summary
-from studies.shared.figures import over_seeds, plain
-from studies.shared.measures import confidence, features, transfer
+from studies.shared.training import features
+from studies.small_trainings import confidence
 from vitlab.claims.measurements.representations import across
 from vitlab.data import Data, Split, load_data
 from vitlab.instruments import Localisation
@@ -39,7 +40,7 @@ def test_transfer_asks_whether_a_linear_map_tells_classes_apart(model, monkeypat
     noise = torch.randint(0, 100, (60, 3, 32, 32), generator=GENERATOR)
     part = Split((noise + 100 * labels.view(-1, 1, 1, 1)).byte(), labels)  # dark or bright
     data = Data.of("LIGHT", ("dark", "bright"), dict(train=part, validation=part, test=part))
-    monkeypatch.setattr("studies.shared.measures._shapes", lambda: data)
+    monkeypatch.setattr("studies.data_size.shapes", lambda: data)
     before = {key: value.clone() for key, value in model.state_dict().items()}
     assert transfer(model) > 0.9
     assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
