@@ -119,7 +119,7 @@ def shipped(name: str, part: str = "") -> Figures:
 
     At the end: where contrast was recovered.
     """
-    model: Any = inputs.model(name)
+    model: Any = minivit.load(name)
     images = model.preprocess(inputs.pictures("CIFAR10", 4).images)
     lesser = without(model, part)
     psnrs = {}

@@ -171,7 +171,7 @@ def through_training() -> Figures:
 
 def of_cifar10(name: str) -> Figures:
     """Figures of a model that comes with the package, on images it was trained on."""
-    model, part = inputs.model(name), inputs.pictures("CIFAR10", 64, "train")
+    model, part = minivit.load(name), inputs.pictures("CIFAR10", 64, "train")
     images = model.preprocess(part.images)
     return described(
         spectrum(model, images, part.labels, probes=1, batch_size=64),

@@ -61,7 +61,7 @@ FEW = 500  # images to fit a readout, or to test it
 @cache
 def network(name: str) -> Any:
     if name not in AGAIN:
-        return inputs.model(name)
+        return minivit.load(name)
     recipe = replace(RECIPE, precision="float32", seed=AGAIN[name])
     run = Run("resnet_32px", {"width": 32}, recipe)
     if not weights_of(run).exists():

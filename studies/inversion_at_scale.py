@@ -20,7 +20,7 @@ from minivit.import_torchvision import imported
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
-from studies.runner.survey import NotHere, Survey
+from studies.runner.survey import Survey
 from vitlab.data.photographs import photograph
 from vitlab.inversion import invert
 
@@ -42,7 +42,7 @@ def network(name: str, kind: str) -> Model:
     if kind == "trained":
         url = imported().models.get_model_weights(name)[weights].url
         if not Path(torch.hub.get_dir(), "checkpoints", Path(url).name).exists():
-            raise NotHere(f"{Path(url).name} is not in torch.hub's cache")
+            raise FileNotFoundError(f"{Path(url).name} is not in torch.hub's cache")
         return minivit.load(name, weights, image_size=size)
     torch.manual_seed(0)
     model = minivit.create(name, image_size=size).eval()

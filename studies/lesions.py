@@ -84,7 +84,7 @@ def by_ways(model: Model, test: Split, train: Split, *names: str) -> Figures:
 def shipped(name: str) -> Figures:
     test, train = (inputs.pictures("CIFAR10", 500, part) for part in ("test", "train"))
     names = [f"blocks.?.{BRANCH}"] if name == "cifar10_resnet" else []
-    return by_ways(inputs.model(name), test, train, *names)
+    return by_ways(minivit.load(name), test, train, *names)
 
 
 OTHERS = {"digits": digits, "planted": planted, "two digits": two_digits}

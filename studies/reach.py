@@ -60,18 +60,6 @@ class StaticMixing(nn.Module):
         return self.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
 
 
-class Limited(nn.Module):
-    """Attention that keeps to a mask of its own, as every other block of a Swin does."""
-
-    def __init__(self, attention: nn.Module, mask: Tensor) -> None:
-        super().__init__()
-        self.attention = attention
-        self.register_buffer("mask", mask)
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        return self.attention(x, self.mask)
-
-
 def vit(mixing: str) -> Model:
     """An untrained ViT, from torch's random numbers."""
     limits: dict[str, Any] = {"local": {"3 x 3": 3, "5 x 5": 5}.get(mixing)}
@@ -82,9 +70,9 @@ def vit(mixing: str) -> Model:
         if mixing.startswith("static"):
             heads = 1 if mixing.endswith("1 head") else SIZES["heads"]
             block.attention = StaticMixing(GRID[0] * GRID[1], SIZES["dim"], heads)
-        elif mixing == "shifted windows" and i % 2:
+        elif mixing == "shifted windows" and i % 2:  # as every other block of a Swin
             shifted = window_mask(GRID, WINDOW, shift=WINDOW // 2)
-            block.attention = Limited(block.attention, shifted)
+            block.attention.register_forward_pre_hook(lambda _, x, mask=shifted: (x[0], mask))
     return model
 
 

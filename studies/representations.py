@@ -140,7 +140,7 @@ def loaded(name: str) -> Model:
             model = minivit.remove(model, "residual")
         model.preprocess = loaded(VIT).preprocess
         return model
-    return inputs.model(name)
+    return minivit.load(name)
 
 
 MODELS = (VIT, CLASS, MIXER, RESNET, *UNTRAINED)

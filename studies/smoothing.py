@@ -144,7 +144,7 @@ def in_place(model: ViT, other: Tensor, images: Tensor, labels: Tensor) -> dict[
 
 def of_cifar10(name: str) -> Figures:
     """Variances of a trained model, and its accuracy with other averages in place of attention."""
-    model = inputs.model(name)
+    model = minivit.load(name)
     test, train = inputs.pictures("CIFAR10", 1000), inputs.pictures("CIFAR10", 500, "train")
     images, other = model.preprocess(test.images), model.preprocess(train.images)
     figures = variances(model, images[::4])  # of all classes, which stand in order

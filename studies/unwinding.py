@@ -56,7 +56,7 @@ def model_and_images(row: str) -> tuple[Any, Tensor]:
         model: Any = minivit.create(name).eval()
         images = (crops(PICTURES, model.config.image_size)[0] / 255 - 0.5) / 0.25
     else:
-        model = inputs.model(name)
+        model = minivit.load(name)
         data = "DIGITS" if name.startswith("digits") else "CIFAR10"
         images = model.preprocess(inputs.pictures(data, PICTURES).images)
     return model, images[:: PICTURES // FEW.get(row, PICTURES)]

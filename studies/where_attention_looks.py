@@ -41,7 +41,7 @@ SEEDS = range(5)
 def measure(row: str) -> Figures:
     """The distances of one row; for a trained model also what it loses without its parts."""
     # An untrained model takes the preprocessing of a trained one.
-    model: Any = inputs.model(TRAINED[0] if row == UNTRAINED else row)
+    model: Any = minivit.load(TRAINED[0] if row == UNTRAINED else row)
     test = inputs.pictures("CIFAR10", PICTURES)
     images, labels = model.preprocess(test.images), test.labels
     models = untrained(model) if row == UNTRAINED else [model]

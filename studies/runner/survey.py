@@ -18,10 +18,6 @@ Rows = dict[str, Figures]
 ABOUT = ("commit", "machine", "torch", "date", "seconds", "pictures")
 
 
-class NotHere(Exception):
-    """A row cannot be measured here, for the reason given, such as weights that are elsewhere."""
-
-
 class Table:
     """What studies of both kinds have: a name, names of rows, and a file of rows."""
 
@@ -33,17 +29,15 @@ class Table:
         return json.loads(path.read_text())["rows"] if path.exists() else {}
 
     def missing(self, store: Store) -> list[str]:
-        """The rows that are still to be measured; what was out of reach may be near now."""
         stored = self.stored(store)
-        return [name for name in self.rows if _state(stored.get(name)) != "measured"]
+        return [name for name in self.rows if name not in stored]
 
     def listed(self, store: Store) -> str:
         """Every row with its state and its runs, if it has any."""
-        stored = self.stored(store)
-        return "\n".join(
-            f"{name:40}{_state(stored.get(name))} {' '.join(stored.get(name, {}).get('runs', ()))}"
-            for name in self.rows
-        )
+        lines = {name: ["to measure"] for name in self.rows}
+        for name, row in self.stored(store).items():
+            lines[name] = ["measured", *row.get("runs", ())]
+        return "\n".join(f"{name:40}{' '.join(line)}" for name, line in lines.items())
 
     def keep(self, rows: Rows, store: Store, seeds: Iterable[int], about: Figures) -> None:
         """Writes these rows, beside those stored; the file has the provenance of the last."""
@@ -66,8 +60,8 @@ class Table:
 class Survey(Table):
     """A table each of whose rows is measured by itself.
 
-    ``rows`` holds what measures each, and raises :class:`NotHere` where it is out of reach. Figures
-    are stored :func:`plain`; images, as text, may stand under ``"pictures"``.
+    ``rows`` holds what measures each, and raises FileNotFoundError where weights or images are
+    elsewhere. Figures are stored :func:`plain`; images, as text, may stand under ``"pictures"``.
     """
 
     name: str  # of its file in book/results
@@ -80,25 +74,26 @@ class Survey(Table):
         return plain(self.rows[name](), self.digits)
 
     def carry_out(self, store: Store, rows: Sequence[str] = (), workers: int = 1) -> None:
-        """Measures these rows, or else the missing ones, on one thread; stores each."""
+        """Measures these rows, or else the missing ones, on one thread; stores what it can."""
         torch.set_num_threads(1)
         for name in rows or self.missing(store):
             about = provenance()
             start = time.process_time()
             try:
                 figures = self.measure(name)
-            except NotHere as reason:
-                figures = {"not_here": str(reason)}
+            except FileNotFoundError as reason:
+                print(f"{name:40}not here: {reason}")
+                continue
             about["seconds"] = round(time.process_time() - start, 1)
             self.keep({name: figures | about}, store, self.seeds, about)
-            print(f"{name:40}{_state(figures)}, {about['seconds']:.0f} s", flush=True)
+            print(f"{name:40}measured, {about['seconds']:.0f} s", flush=True)
 
     def recheck(self, name: str, store: Store) -> int:
         """Measures a row, by default the first, again and compares; gives the exit code."""
         name = name or next(iter(self.rows))
-        old = self.stored(store).get(name, {"not_here": ""})
-        if "not_here" in old:
+        if name not in (stored := self.stored(store)):
             return self.not_stored(name)
+        old = stored[name]
         torch.set_num_threads(1)
         near = {"rel_tol": 0 if same_machine(old, provenance()) else self.tolerance}
         new = json.loads(json.dumps(self.measure(name)))
@@ -111,12 +106,6 @@ def agree(name: str, old: Figures, lines: list[str]) -> int:
     print("\n".join([f"{name} of {old['date']} ({old['commit']}):", *lines]))
     print("the figures differ" if lines else "the figures agree")
     return int(bool(lines))
-
-
-def _state(row: Figures | None) -> str:
-    if row is None:
-        return "to measure"
-    return f"not here: {row['not_here']}" if "not_here" in row else "measured"
 
 
 def over_seeds(rows: Iterable[Figures]) -> Figures:

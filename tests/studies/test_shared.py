@@ -6,7 +6,7 @@ import torch
 import minivit
 from minivit.preprocessing import Preprocess
 from studies.data_size import transfer
-from studies.runner.survey import NotHere, over_seeds, plain
+from studies.runner.survey import over_seeds, plain
 from studies.shared import inputs
 from studies.shared.digit_models import fraction_of, summary
 from studies.shared.training import features
@@ -84,10 +84,8 @@ def test_a_fraction_of_the_digits_differs_by_seed_and_not_in_preprocessing():
 def test_images_are_of_all_classes_and_of_their_part_and_what_is_not_here_is_out_of_reach(
     monkeypatch, tmp_path
 ):
-    with pytest.raises(NotHere, match="imagenet_vit does not come with the package"):
-        inputs.model("imagenet_vit")
     monkeypatch.setenv("MINIVIT_CIFAR10", str(tmp_path / "empty"))
-    with pytest.raises(NotHere, match="empty"):
+    with pytest.raises(FileNotFoundError, match="empty"):
         inputs.pictures("CIFAR10", 4)
     test, train = inputs.pictures("DIGITS", 100), inputs.pictures("DIGITS", 100, "train")
     assert len(test) == len(train) == 100 and not test.images.equal(train.images)
