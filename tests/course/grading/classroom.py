@@ -104,7 +104,6 @@ def code(source: str, id: str = "own") -> dict:
 def classroom(decoy: Path) -> dict[str, str]:
     """The text of each student's notebook; one of them deletes the folder ``decoy``."""
     known = ANSWERS.read_text(encoding="utf-8")
-    other = {name: f"{name} = CORRECT[{name!r}]" for name in NAMES}
     half = {name: SOLVED[name] for name in NAMES[:2]}
     helped = first("    return shifted(tokens, table)\n")
     helper = SOLVED[FIRST].replace(f"def {FIRST}(", "def shifted(")
@@ -115,7 +114,7 @@ def classroom(decoy: Path) -> dict[str, str]:
     return {
         "right": notebook(SOLVED),
         "right_with_solutions_in_it": notebook(SOLVED, full=True),
-        "right_otherwise": notebook(other, before=known),
+        "right_otherwise": notebook(dict.fromkeys(NAMES, ""), before=known),
         **{f"wrong_{turn}": notebook(wrong(turn), before=known) for turn in range(9)},
         "half": notebook(half),
         "one_only": notebook({NAMES[-1]: SOLVED[NAMES[-1]]}),
