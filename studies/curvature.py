@@ -1,13 +1,9 @@
 """How the loss bends around the weights of a ViT, a ResNet and a hybrid, early and late.
 
-Small models, of about equally many weights, are trained on all digits and on a tenth of them. The
-curvature of the loss, without the decay of weights, is measured early, after one pass over all
-digits, and late, on 126 of the images each was trained on. BatchNorm has the statistics of the
-training images at the very weights; where a row says ``batch``, those of the images measured.
-
-Rows called ``probes`` have sixteen probes, others for every seed, where others have two. Rows
-called ``relative`` have steps in units of each weight's size, so that no rescaling of weights that
-leaves the function as it is matters. The rows of CIFAR-10 measure the shipped models.
+Small models of about equally many weights; the loss without the decay of weights, on 126 of the
+images each was trained on, after one pass over all digits and late. BatchNorm has the statistics of
+the training images; where a row says ``batch``, those of the images measured. ``probes`` rows have
+sixteen probes, others two; in ``relative`` rows steps are in units of each weight's size.
 """
 
 import copy

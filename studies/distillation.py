@@ -1,9 +1,8 @@
 """A ResNet teaches a ViT: what its decisions are worth beside the labels.
 
-On few digits: a ResNet; a ViT of the same images; from the same first weights a ViT with the ResNet
-as its teacher; and, thought of when these had been seen, one of all digits by the ResNet's
-decisions. On CIFAR-10 ``cifar10_vit_gap`` by its own recipe but in float32, with ``cifar10_resnet``
-as its teacher; and whether its tokens lead back to the image.
+On few digits; and, thought of when these had been seen, on all digits by the ResNet's decisions. On
+CIFAR-10 ``cifar10_vit_gap`` by its own recipe but in float32; and whether its tokens lead back to
+the image.
 """
 
 from dataclasses import replace

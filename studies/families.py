@@ -1,8 +1,7 @@
 """The families at equal data, budget and search.
 
-Every family tries the same learning rates in short trainings; the best goes on to a long one, of as
-many steps as the ViT's time allows. The stored ``attention_only`` was created without its MLPs, and
-so began with other weights than a ViT from which they are removed.
+The best of equal rates in short trainings goes on to a long one, of as many steps as the ViT's time
+allows.
 """
 
 import time

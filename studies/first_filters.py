@@ -1,9 +1,8 @@
 """What does training do to the first filters and the positions of small models?
 
-Chapter 8 trains a few of these models live, which tell from which of ten photographs a grey crop
-was cut. Here are sixteen of each kind, in float64 on one thread, so that what is found over seeds
-does not hang on rounding. ViTs ``begun short`` have filters scaled to the ResNets' first norm.
-Small ViTs for digits, shifted at random, learn a table of positions.
+They tell from which of ten photographs a grey crop was cut; in float64 on one thread, so that what
+is found over seeds does not hang on rounding. ViTs ``begun short`` have filters scaled to the
+ResNets' first norm. Small ViTs for digits, shifted at random, learn a table of positions.
 """
 
 import copy
@@ -118,8 +117,8 @@ def changed(before: Model, after: Model) -> Figures:
 def gabor_and_recovery(before: Model, after: Model) -> Figures:
     """How well Gabor functions fit the first filters, and how well their input is recovered.
 
-    The latter in dB, over 16 crops: the energy of the image over that of what 100 steps of gradient
-    descent from zeros leave of it, with the step 1 / (largest singular value)².
+    The latter in dB, over 16 crops, by 100 steps of gradient descent from zeros with the step
+    1 / (largest singular value)².
     """
     images = grey_crops(500, seed=1)[0][:16].flatten(1)
     figures: Figures = {}

@@ -1,9 +1,8 @@
 """What models do to frequencies, and which frequencies they go by.
 
-The shipped models are measured on test images of CIFAR-10; the ResNet among them is trained twice
-more, from other seeds and in float32, 48 minutes of one thread each. For shape against texture,
-linear readouts of features learn generated images whose cues agree, and decide where they conflict.
-Rows of digits and of shapes train small models, seconds each.
+The ResNet of the shipped models is trained twice more, in float32, 48 minutes of one thread each.
+For shape against texture, linear readouts of features learn generated images whose cues agree, and
+decide where they conflict.
 """
 
 from dataclasses import replace
@@ -208,10 +207,8 @@ def banded(whole: Data, low: bool) -> Data:
 
 
 def layers_of_shapes(kind: str) -> Figures:
-    """By seed: the share of a small model's layers that raise the high frequencies; its accuracy.
-
-    Layers are the attention of a ViT, and the 3 x 3 convolutions of stride 1 of a ResNet.
-    """
+    """By seed: the share of attentions, or of 3 x 3 convolutions of stride 1, that raise the high
+    frequencies of a small model; its accuracy."""
     figures: Figures = {"raised": [], "accuracy": []}
     test, truth, _ = shapes("test")
     for seed in SHAPE_SEEDS:

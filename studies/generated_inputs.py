@@ -1,7 +1,4 @@
-"""Which models recognise the class of generated inputs?
-
-Models of CIFAR-10 generate an image of each class, in several ways, and all of them classify it.
-"""
+"""Which models recognise the class of inputs that each of them generates, in several ways?"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -40,10 +37,7 @@ WAYS: dict[str, tuple[int, Sequence[str], dict[str, Any]]] = {
 
 
 def spectrum(pictures: Tensor) -> tuple[float, float]:
-    """The fraction of energy above a quarter of a cycle a pixel, and the mean frequency by energy.
-
-    Averaged over images, without their mean.
-    """
+    """Mean fraction of energy above a quarter of a cycle a pixel, and mean frequency by energy."""
     energy = dct2(pictures.double().permute(2, 3, 0, 1)).square().sum(3)  # [rows, columns, n]
     energy[0, 0] = 0
     down, across = (torch.arange(n) / (2 * n) for n in energy.shape[:2])

@@ -3,7 +3,7 @@
 ResNets of six blocks in three stages; ``1`` stands for a stage whose last block is one of
 attention: ``001`` has it in the last stage alone. ``begin`` has attention at the beginning of all
 stages, ``wide`` is ``111`` with as many weights as ``000``, in ``flat`` networks all stages are
-equally wide. Generated shapes of 16 pixels, at the rate that did best on the validation part.
+equally wide.
 """
 
 import time

@@ -1,8 +1,7 @@
 """Are models whose input is found slowly slow to train?
 
 Every architecture for digits is inverted untrained, by gradient descent at its last block, where
-condition numbers are computed too; then it is trained for a few steps. The stored rows without
-positions, attention or MLP were created without them, and so began with other weights.
+condition numbers are computed too; then it is trained for a few steps.
 """
 
 from functools import cache, partial
@@ -99,11 +98,8 @@ class Tokens(nn.Module):
 
 
 def inverted(model: Model) -> dict[str, float]:
-    """How far gradient descent came on the way from the last block back to digits.
-
-    Means over images: the base-10 logarithm of how many evaluations it took until the tokens were
-    nearer than those of a slightly perturbed image, at most ``BUDGET``; and dB at the end.
-    """
+    """Means over images of gradient descent from the last block: dB at the end; log10 of how many
+    evaluations until the tokens were nearer than those of a perturbed image, ``BUDGET`` at most."""
     images = digits()["test"][0][:PICTURES]
     try:
         way: Any = invert(model, images, at=Tokens(model).block, optimizer="gd", steps=BUDGET)
@@ -114,10 +110,8 @@ def inverted(model: Model) -> dict[str, float]:
 
 
 def conditions(model: Model) -> dict[str, float]:
-    """Base-10 logarithms of condition numbers of the last block's tokens.
-
-    By the pixels of one image, mean over images; by the first layer's weights, for all images.
-    """
+    """Base-10 logarithms of condition numbers of the last block's tokens: by the pixels of one
+    image, mean over images; by the first layer's weights, for all images."""
     model = model.double()
     images = digits()["test"][0][:PICTURES].double()
     by_input = torch.linalg.svdvals(jacobian(Tokens(model), images))  # [batch, 64]

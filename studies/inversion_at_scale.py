@@ -1,7 +1,6 @@
-"""Which optimiser inverts the models of the papers?
+"""Which optimiser inverts torchvision's models, those of the papers?
 
-A photograph, through torchvision's models to several depths. Each optimiser gets the activation
-alone, a start as in the source, and equally many evaluations; on a GPU, if there is one. A row of
+Each gets the activation alone, a start as in the source, and equally many evaluations. A row of
 ViT-L/16 or H/14 takes hours on a CPU: name those that you want.
 """
 

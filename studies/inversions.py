@@ -1,11 +1,9 @@
 """What optimisers bring back of photographs, in float32, from the source's start.
 
-``inversion_in_miniature``: do the source's inversions work in miniature? An untrained ViT whose
-patches have four times as many numbers as its tokens, as in ViT-B/32, behind an embedding that
-keeps most of an image. ``inversion_rates``: the source's descent, with a Gaussian after each step,
-by learning rate; also through an untrained ResNet. ``inversion_by_depth``: trained and untrained,
-ViT and ResNet, from three blocks, two photographs that no model has seen, and L-BFGS from a first
-guess where tokens allow one.
+``inversion_in_miniature``: the source's inversions of an untrained ViT whose patches have four
+times as many numbers as its tokens, as in ViT-B/32, behind an embedding that keeps most of an
+image. ``inversion_rates``: the source's descent, with a Gaussian after each step, by learning rate.
+``inversion_by_depth``: three blocks of trained and untrained models, two photographs.
 """
 
 from collections.abc import Callable

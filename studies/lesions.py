@@ -1,9 +1,8 @@
 """Take it away, put it in: what models lose with a part, by what is put in its place.
 
-ResNets of 15 blocks, in three stages or in one, are trained on generated images of shapes, and
-lose each block in turn. Small ViTs of digits, and shipped models of CIFAR-10, lose each branch by
-zero, by mean and by resampling. ViTs of images of which one quarter decides show which maps of
-relevance find it.
+Deep ResNets of shapes, in three stages or in one, lose each block in turn; ViTs of digits and
+shipped models each branch, by zero, by mean and by resampling. ViTs of images of which one quarter
+decides show which maps of relevance find it.
 """
 
 import copy
@@ -35,10 +34,8 @@ BRANCH = "norm2"  # of a ResNet's block, the last module before the addition
 
 
 def resnet(kind: str, seed: int) -> Figures:
-    """A ResNet's accuracy whole and without each block, and CKA of its blocks.
-
-    That in three stages loses blocks in two more ways: by the mean, and its second convolution.
-    """
+    """A ResNet's accuracy whole and without each block, and CKA of its blocks; in three stages also
+    with blocks by their mean, and without their second convolution."""
     (images, targets, _), (test, truth, _) = shapes("train"), shapes("test")
     torch.manual_seed(seed)
     model = minivit.create("resnet_32px", **SIZES, width=8, stages=STAGES[kind])

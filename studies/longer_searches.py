@@ -1,9 +1,8 @@
 """What do searches find that have more steps, a trained embedding, or more photographs?
 
 Where ``ablations`` and ``inversion_of_one_layer`` have untrained embeddings, few steps and norms
-cut out of a trained model, here untrained ViTs get the embedding of the trained one, and descent
-1,000 steps; L-BFGS gets a first guess and as many as 320 steps; and attention with a
-residual connection is undone in models trained with norms and without.
+cut out of a trained model, here are an embedding from the trained model, 1,000 steps of descent,
+320 of L-BFGS from a first guess, and models trained without norms.
 """
 
 import math
@@ -43,8 +42,8 @@ def photographs(number: int) -> Tensor:
 def by_descent(seed: int, part: str) -> Figures:
     """Of an untrained ViT of 24 blocks behind the embedding of a trained one, by depth.
 
-    For one photograph: dB after a tenth of the steps and after all; the first step whose output is
-    nearer than that of the slightly shifted image. None where it never was, or descent ran away.
+    dB of a photograph after a tenth of the steps and after all; the first step whose output is
+    nearer than that of the slightly shifted image. None if it never was, or descent ran away.
     """
     torch.manual_seed(seed)
     model = minivit.create("vit_32px", **VIT).eval()
@@ -71,10 +70,9 @@ def after(way: Any, image: Tensor, evaluations: int) -> float:
 
 
 def by_lbfgs(name: str, part: str = "") -> Figures:
-    """Behind the last block, from a first guess: dB of each image, and where contrast was found.
+    """Behind the last block, from a first guess, by steps: dB of each image, where contrast is.
 
-    By number of steps; also the dB of the noise that a search starts from otherwise, and of the
-    guess.
+    Also the dB of the noise that a search starts from otherwise, and of the guess.
     """
     whole: Any = minivit.load(name).eval()
     model: Any = without(whole, part)

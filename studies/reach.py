@@ -1,11 +1,9 @@
 """How far must attention see, and must it depend on the image?
 
-ViTs that read the digits pixel by pixel, with attention that sees all of the grid, a neighbourhood,
-or a window; or whose mixing weights are learned but the same in all images, with 1 head and about
-as many parameters as attention, or with as many heads. At the rate that did best on the validation
-part in short trainings; ``wider`` tries one more, and ``more`` rows have five more seeds, since the
-first five left open which of two is better. ``curvature`` rows: the share of negative curvature and
-the largest eigenvalue early in training.
+ViTs read the digits pixel by pixel, with attention that sees all of the grid, a neighbourhood, or a
+window; or with ``static`` mixing weights, learned but the same in all images. At the rate best on
+the validation part in short trainings; ``wider`` tries one more; ``more`` rows have five more
+seeds, since the first five left open which of two is better. ``curvature``: early in training.
 """
 
 from collections.abc import Iterable

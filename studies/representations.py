@@ -1,9 +1,8 @@
 """How alike are the layers of different models, and what can be read from them?
 
-Layers are compared by CKA, by linear probes, and by how well they localise: on 1,000 test images of
-CIFAR-10, localisation on 4,000, since the share of tokens that hit their own patch grows up to
-about 2,000. Figures for each quarter of the images show how much depends on them. The row of digits
-trains small models first, seconds each.
+On 1,000 test images of CIFAR-10, localisation on 4,000, since the share of tokens that hit their
+own patch grows up to about 2,000. Figures for each quarter of the images show how much depends on
+them.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Attention beside convolution and recurrence at equal parameters, and patches filled in.
 
-``retrieval`` rows: small readers trained on 4 to 16 pairs, tested on up to 256; in ``marked`` rows
-a single value has to be kept. ``digits`` rows: a ViT of two blocks whose attention is replaced, of
-about as many parameters. ``masked``: a ViT that learns without labels to fill in patches.
+``retrieval``: small readers trained on 4 to 16 pairs, tested on up to 256; in ``marked`` rows a
+single value has to be kept. ``digits``: ViTs whose attention is replaced. ``masked``: a ViT that
+learns without labels to fill in patches.
 """
 
 from functools import partial

@@ -1,8 +1,4 @@
-"""The studies that train small models, each in a few lines: what competes, and what follows.
-
-The stored rows ``none`` of ``positions`` and all of ``width`` were created without the parts that
-are removed here, and so began with other weights.
-"""
+"""The studies that train small models, each in a few lines: what competes, and what follows."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -124,10 +120,7 @@ random_labels = Study("random_labels", {f: search(f) for f in ("resnet", "vit")}
 
 
 def with_depth(family: str, depth: int, removed: tuple[str, ...]) -> list[Run]:
-    """With residuals and without, each searches for its own rate: they may want another.
-
-    Patches of 8 pixels, so 16 tokens, make deep models cheap.
-    """
+    """With residuals and without, each searches for its own rate. 16 tokens are cheap."""
     model = MODELS[family]
     changes = model.changes | {"patch_size": 8, "depth": depth}
     run = replace(model, changes=changes, recipe=replace(model.recipe, steps=350), removed=removed)

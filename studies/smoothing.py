@@ -1,9 +1,8 @@
 """Does attention smooth, does smoothing make ensembles, and would another average do as well?
 
 Small models of generated shapes, trained with attention or with something else in its place, and
-ResNets with and without blur and attention; for the class of an image, or of every patch. Then the
-shipped models of CIFAR-10: variance through depth, and accuracy with other averages in the place of
-attention.
+ResNets with and without blur and attention. Then the shipped models of CIFAR-10: variance through
+depth, and accuracy with other averages in the place of attention.
 """
 
 from collections.abc import Callable
@@ -124,10 +123,7 @@ def variances(model: Model, images: Tensor) -> Figures:
 
 
 def in_place(model: ViT, other: Tensor, images: Tensor, labels: Tensor) -> dict[str, float]:
-    """Accuracy of a trained model with other averages in the place of its attention.
-
-    ``"own mean"`` is the mean of its attention over the ``other`` images.
-    """
+    """Accuracy with averages in the place of attention; ``other`` images give its own mean."""
     grid = model.config.grid
     kernels = {f"gaussian {width}": gaussian_smoothing(grid, width) for width in WIDTHS}
     kernels |= {"box 3": box_blur(grid, 3), "mean": gaussian_smoothing(grid, torch.inf)}

@@ -1,11 +1,9 @@
 """Can images be recovered exactly from the last block?
 
-``unwinding``: twenty images that a model was not trained on go through all of its blocks in
-float64; :func:`vitlab.inversion.unwind` gets the tokens alone. Fewer images where each search takes
-minutes. ``inversion_by_descent``: how near gradient descent comes to the same images, which are
-known to be in the tokens. ``unwinding_from_nearby``: for the trained models whose images are not
-found, the last resort, the search to the pixels, begins at the image plus noise. Where it arrives,
-the tokens hold it.
+``unwinding``: images that a model was not trained on, in float64; fewer where each search takes
+minutes. ``inversion_by_descent``: how near gradient descent comes to the same images.
+``unwinding_from_nearby``: where images are not found, the last resort, the search to the pixels,
+begins at the image plus noise: where it arrives, the tokens hold it.
 """
 
 import math

@@ -77,8 +77,8 @@ def importance(parts: Importance) -> Figures:
 def limited(model: Any, images: Tensor, labels: Tensor) -> dict[str, list[list[float]]]:
     """Loss and accuracy where one block's attention is limited, ``[blocks, 2]`` for each limit.
 
-    ``near``: to the 3 x 3 patches around the query. ``far``: to all others. ``even``: uniform, as
-    queries are zero. A class token attends to all, and all may attend to it.
+    ``near``: to the 3 x 3 patches around the query, ``far``: to all others, ``even``: as queries
+    are zero. A class token attends to all, and all may attend to it.
     """
     extra = int(model.class_token is not None)
     near = local_mask(model.config.grid, 3, bool(extra))
@@ -105,9 +105,8 @@ def limited(model: Any, images: Tensor, labels: Tensor) -> dict[str, list[list[f
 def agreement(model: Any, images: Tensor) -> Figures:
     """Rank correlation of maps over the patches with the effect of deleting each patch.
 
-    The effect is how much the logit falls; how much it changes; and how much that of another image
-    changes, which shows what maps have in common whatever the image. ``gain_by_identity`` is, for
-    each image, how much adding the identity improves the correlation of rollout with the change.
+    The effect: how much the logit falls; changes; and changes of another image, which shows what
+    maps have in common whatever the image. ``gain_by_identity``: of rollout with the change.
     """
     falls = token_ablation(model, images)  # [n, patches]
     targets = falls, falls.abs(), falls.abs().roll(1, 0)

@@ -2,12 +2,9 @@
 
 The same ViT from five libraries, each at the fastest setting its documentation names: eager float32
 with torch's fused attention; none compiles. Weights are random: speed does not depend on them.
-vit-pytorch's fast model is ``SimpleViT``, which has no class token (49 tokens instead of 50, 196
-instead of 197) and no biases in its attention: 2 % and 0.5 % less work than the others do.
-
-Every round times each library once, in a new random order, so that a slow minute of the machine
-hits all alike. Ratios are taken within a round; the table gives their median and a 95 % bootstrap
-interval.
+vit-pytorch's fast model is ``SimpleViT``, without a class token and biases in its attention: 2 %
+and 0.5 % less work. Rounds are interleaved and ratios taken within a round: a slow minute of the
+machine hits all alike.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,7 @@
 """How fast does a ViT train beside torch's own layers? ``python -m studies.benchmarks.training -h``
 
 A step is a forward and a backward pass and AdamW, on the same random images, of ``vit_32px`` and of
-the same network put together from ``nn.TransformerEncoderLayer``. Rounds are interleaved and ratios
-taken within a round, as in ``studies.benchmarks.speed``.
+the same network put together from ``nn.TransformerEncoderLayer``.
 """
 
 from collections.abc import Callable

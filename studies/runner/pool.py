@@ -38,8 +38,7 @@ def gather(runs: Sequence[Run], workers: int = 1, store: Store = HERE) -> list[F
     """Trains what is missing, on one thread each, and gives the results in the order of the runs.
 
     A training that is interrupted, by a signal or the end of this process, saves its state and
-    resumes from there the next time. An error in one training is raised when those under way are
-    done.
+    resumes from there the next time. One that fails is raised when those under way are done.
     """
     missing = list({run.key: run for run in runs if result(run, store) is None}.values())
     if workers == 1:

@@ -1,8 +1,7 @@
 """Publishes a finished run with the package: ``python -m studies NAME --publish ROW MODEL``.
 
 Its parameters are stored in half precision; the statistics of BatchNorm, few numbers with the range
-of the data, stay in float32. The scores are measured again with the file as it is loaded, and a
-model that half precision harms is not published.
+of the data, stay in float32. A model that half precision harms is not published.
 """
 
 import json

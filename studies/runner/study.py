@@ -139,10 +139,9 @@ def row(candidates: Sequence[Figures], finals: Sequence[Figures]) -> Figures:
 
 
 def interval(accuracies: Sequence[float], pictures: int) -> tuple[float, float]:
-    """The 95 % interval of accuracies on this many images, one a seed.
+    """The 95 % interval of accuracies on this many images, one a seed: Student's, of their mean.
 
-    Several give Student's interval of their mean. A single one gives Wilson's, for the choice of
-    test images alone; another seed can move it further.
+    A single one gets Wilson's, for the choice of test images; another seed can move it further.
     """
     if len(accuracies) == 1:
         right = round(accuracies[0] * pictures)
