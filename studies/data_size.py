@@ -5,7 +5,6 @@ wide.
 """
 
 from dataclasses import replace
-from functools import cache
 
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -14,12 +13,11 @@ from sklearn.preprocessing import StandardScaler
 import minivit
 from minivit.model import Model
 from studies.runner.pool import weights_of
-from studies.runner.run import Run, spread
+from studies.runner.run import Run, loaded, spread
 from studies.runner.storage import Store
 from studies.runner.study import Rows, Runs, Study
 from studies.shared.small_models import NOTHING, WHOLE, search, variants
 from studies.shared.training import features
-from vitlab.data import Data, load_data
 from vitlab.instruments import attention_distance
 
 ENDS = (1_000, 5_000, WHOLE)
@@ -46,17 +44,13 @@ def finals(name: str, best: Run) -> list[Run]:
     return variants(best, range(seeds), pictures, **NOTHING if plain else {})
 
 
-@cache
-def shapes() -> Data:
-    return load_data("SHAPES")
-
-
 def transfer(model: Model) -> float:
     """Accuracy on SHAPES of a linear map fitted on what the model's head reads."""
     linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    data = loaded("SHAPES")
     train, test = (
         (features(model, model.preprocess(part.images[:FEW])), part.labels[:FEW].numpy())
-        for part in (shapes().train, shapes().test)
+        for part in (data.train, data.test)
     )
     return float(linear.fit(*train).score(*test))
 

@@ -12,7 +12,7 @@ import minivit
 from studies.families import FAMILIES, STEPS
 from studies.runner.pool import gather, weights_of
 from studies.runner.run import Run
-from studies.runner.survey import Figures, Survey, over_seeds, plain
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared import inputs
 from studies.shared.digit_models import fraction_of
 from studies.shared.training import fitted
@@ -45,7 +45,7 @@ def of_digits() -> Figures:
             "taught": fitted(VIT, few, LONG, seed, teacher=teacher)[1],
             "unlabelled": fitted(VIT, unlabelled, LONG, seed)[1],
         })  # fmt: skip
-    return plain(over_seeds(rows))
+    return over_seeds(rows)
 
 
 def of_cifar10() -> Figures:
@@ -64,4 +64,4 @@ def of_cifar10() -> Figures:
     }
 
 
-STUDY = Survey("distillation", {"digits 63": of_digits, "cifar10": of_cifar10}, SEEDS, digits="")
+STUDY = Survey("distillation", {"digits 63": of_digits, "cifar10": of_cifar10}, SEEDS)

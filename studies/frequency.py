@@ -169,13 +169,10 @@ def linear_map() -> Any:
 
 SHORT = Recipe(steps=250, batch_size=64, learning_rate=5e-3, average=0.95)
 VIT = {"image_size": 16, "patch_size": 4, "dim": 32, "depth": 4, "heads": 4}
+SHORTER = replace(SHORT, steps=80, learning_rate=1e-2)
 FAMILIES: dict[str, tuple[str, dict[str, Any], Recipe]] = {
     "vit": ("vit_8px", VIT, SHORT),
-    "resnet": (
-        "resnet_8px",
-        {"image_size": 16, "width": 8},
-        replace(SHORT, steps=80, learning_rate=1e-2),
-    ),
+    "resnet": ("resnet_8px", {"image_size": 16, "width": 8}, SHORTER),
 }
 DIGIT_CUTOFF, DIGIT_LEVEL = 3, 0.3  # cycles per image; root mean square
 

@@ -1,6 +1,6 @@
 """Which models recognise the class of inputs that each of them generates, in several ways?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.model import Model
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from vitlab.instruments.filters import dct2
@@ -57,8 +56,9 @@ def scrambled(pictures: Tensor) -> Tensor:
     return mixed.round().clamp(0, 255).to(torch.uint8)
 
 
-def judged(pictures: Tensor, classes: Tensor, judges: Mapping[str, Model]) -> Figures:
-    """What the judges recognise in images, and in the same images scrambled."""
+def judged(pictures: Tensor, classes: Tensor) -> Figures:
+    """What all models recognise in images, and in the same images scrambled."""
+    judges = {name: minivit.load(file) for name, file in MODELS.items()}
     whole, mixed = (recognise(x, classes, judges) for x in (pictures, scrambled(pictures)))
     fast, frequency = spectrum(pictures)
     values = {
@@ -70,29 +70,25 @@ def judged(pictures: Tensor, classes: Tensor, judges: Mapping[str, Model]) -> Fi
     return {**by_judge, "fast": fast, "frequency": frequency}
 
 
-def models_by_name() -> dict[str, Model]:
-    return {name: minivit.load(file) for name, file in MODELS.items()}
-
-
 def real() -> Figures:
     part = inputs.pictures("CIFAR10", 1000, "validation")
-    return judged(part.images, part.labels, models_by_name())
+    return judged(part.images, part.labels)
 
 
 def generated(maker: str, way: str) -> Figures:
     """What the models recognise in what one of them made, for each seed."""
-    models = models_by_name()
+    model = minivit.load(MODELS[maker])
     seeds, _, how = WAYS[way]
-    like: Any = models[maker].preprocess
+    like: Any = model.preprocess
     std, mean = (torch.tensor(x)[:, None, None] for x in (like.std, like.mean))
     by_seed = []
     for seed in range(seeds):
-        result = generate(models[maker], range(10), steps=STEPS, seed=seed, **how)
+        result = generate(model, range(10), steps=STEPS, seed=seed, **how)
         pixels = result.images * std + mean
         beyond = ((pixels < 0) | (pixels > 1)).float().mean().item()
         score = result.logits.gather(1, result.classes[:, None]).mean().item()
         figures = {"score": round(score, 3), "beyond": beyond}
-        by_seed.append(judged(result.pictures, result.classes, models) | figures)
+        by_seed.append(judged(result.pictures, result.classes) | figures)
     return {"seeds": by_seed}
 
 

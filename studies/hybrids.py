@@ -8,14 +8,13 @@ equally wide.
 
 import time
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 
 import minivit
 from minivit.model import Model
-from studies.runner.run import operations
+from studies.runner.run import loaded, operations
 from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared.training import fitted, scores_of, search
-from vitlab.data import Data, load_data
 from vitlab.training import Recipe
 
 SEEDS = range(5)
@@ -36,15 +35,9 @@ def network(kind: str) -> Model:
     )
 
 
-@cache
-def shapes() -> Data:
-    """Generated images, which take longer to draw than a step of training."""
-    return load_data("SHAPES", size=16)
-
-
 def trained(kind: str, seed: int, rate: float) -> Figures:
     """Scores of a trained network, and the seconds of its training."""
-    data, start = shapes(), time.process_time()
+    data, start = loaded("SHAPES", size=16), time.process_time()
     recipe = replace(RECIPE, learning_rate=rate)
     model, right = fitted(partial(network, kind), data, recipe, seed)
     seconds = time.process_time() - start

@@ -6,7 +6,6 @@ cut out of a trained model, here are an embedding from the trained model, 1,000 
 """
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -99,7 +98,7 @@ def undo(name: str) -> Figures:
     return {"photographs": UNDONE, "blocks": undone(model, images, True)}
 
 
-ROWS: dict[str, Callable[[], Figures]] = {
+ROWS = {
     TRAINED: partial(by_lbfgs, TRAINED),
     **{f"{TRAINED} without {k}": partial(by_lbfgs, TRAINED, k) for k in ("attention", "mlp")},
     "cifar10_mixer": partial(by_lbfgs, "cifar10_mixer"),

@@ -23,12 +23,7 @@ from vitlab.instruments import Localisation, branch_ratios, cka, probes, readabl
 from vitlab.instruments.representations import representations
 
 VIT, CLASS, MIXER, RESNET = (f"cifar10_{x}" for x in ("vit_gap", "vit_cls", "mixer", "resnet"))
-UNTRAINED = {
-    "untrained vit": "vit_32px",
-    "untrained mixer": "mixer_32px",
-    "untrained resnet": "resnet_32px",
-    "untrained vit without residuals": "vit_32px",
-}
+UNTRAINED = [f"untrained {x}" for x in ("vit", "mixer", "resnet", "vit without residuals")]
 TAPS = ("", ".norm1", ".attention", ".norm2", ".mlp.activation", ".mlp")  # of a block
 
 
@@ -134,7 +129,7 @@ def layers(model: Model, images: Tensor, **other: Any) -> Figures:
 def loaded(name: str) -> Model:
     if name in UNTRAINED:
         torch.manual_seed(0)
-        model = minivit.create(UNTRAINED[name]).eval()
+        model = minivit.create(f"{name.split()[1]}_32px").eval()
         if name.endswith("without residuals"):
             model = minivit.remove(model, "residual")
         model.preprocess = loaded(VIT).preprocess
@@ -142,6 +137,5 @@ def loaded(name: str) -> Model:
     return minivit.load(name)
 
 
-MODELS = (VIT, CLASS, MIXER, RESNET, *UNTRAINED)
-ROWS = {name: partial(measure, name) for name in MODELS}
+ROWS = {name: partial(measure, name) for name in (VIT, CLASS, MIXER, RESNET, *UNTRAINED)}
 STUDY = Survey("representations", ROWS | {"vit and resnet": between, "digits": digits}, SEEDS)

@@ -22,15 +22,7 @@ from studies.shared import inputs
 from studies.shared.recovery import psnr_of_each, start
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
-from vitlab.inversion import (
-    Told,
-    Unwound,
-    decibels,
-    hidden_directions,
-    invert,
-    noise,
-    unwind,
-)
+from vitlab.inversion import Told, Unwound, decibels, hidden_directions, invert, noise, unwind
 from vitlab.krylov import norms
 
 PICTURES = 20

@@ -16,8 +16,7 @@ from torch import nn
 
 import minivit
 from minivit.import_torchvision import imported, patch_torchvision_import
-from studies.benchmarks import middle, parsed, parser
-from studies.shared.timing import interleaved
+from studies.benchmarks import interleaved, middle, parsed, parser
 
 PATCH = {"vit_b_32": 32, "vit_b_16": 16}
 BF16 = "minivit bf16"  # model.bfloat16(): the one line that the README documents

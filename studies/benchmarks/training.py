@@ -12,8 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import minivit
-from studies.benchmarks import middle, parsed, parser
-from studies.shared.timing import interleaved
+from studies.benchmarks import interleaved, middle, parsed, parser
 from vitlab.training.optimiser import adamw
 from vitlab.training.recipe import Recipe
 

@@ -29,10 +29,8 @@ TRAINED_ON = {
 
 
 def publish(study: str, row: str, name: str, store: Store = HERE) -> dict[str, Scores]:
-    """Writes ``minivit/checkpoints/NAME.safetensors`` and its card, from a row's first run.
-
-    Gives the scores on the test part before, ``"float32"``, and after, ``"half"``.
-    """
+    """Writes a row's first run as ``minivit/checkpoints/NAME.safetensors``, and its card; gives the
+    scores on the test part before, ``"float32"``, and after, ``"half"``."""
     if name in MODELS or not name.isidentifier():
         raise ValueError(f"expected a name of letters, digits and _ that is not taken: got {name}")
     figures = json.loads(store.table(study).read_text())["rows"][row]

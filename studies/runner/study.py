@@ -27,23 +27,19 @@ class Study(Table):
     """
 
     name: str  # of its file in book/results
-    candidates: Runs  # for each row, those that compete
+    rows: Runs  # for each, those that compete
     finals: Callable[[str, Run], Sequence[Run]]
     measure: Callable[[Runs, Store], Rows] | None = None
-
-    @property
-    def rows(self) -> list[str]:  # type: ignore[override]
-        return list(self.candidates)
 
     def carry_out(self, store: Store, rows: Sequence[str] = (), workers: int = 1) -> None:
         """Trains what these rows, or else the missing ones, lack, and writes them."""
         names = rows or self.missing(store)
         about = provenance()  # before the trainings: the repository may move on meanwhile
-        gather(list(chain(*(self.candidates[name] for name in names))), workers, store)
+        gather(list(chain(*(self.rows[name] for name in names))), workers, store)
         finals = {name: self.followers(name, store) for name in self.rows}
         gather(list(chain(*(finals[name] for name in names))), workers, store)
         table = {
-            name: row(results(self.candidates[name], store), results(finals[name], store))
+            name: row(results(self.rows[name], store), results(finals[name], store))
             for name in names
         }
         if self.measure:
@@ -51,7 +47,7 @@ class Study(Table):
             for name, figures in measured.items():
                 table[name] |= figures
         if names:
-            runs = {run.key: run for run in chain(*self.candidates.values(), *finals.values())}
+            runs = {run.key: run for run in chain(*self.rows.values(), *finals.values())}
             seconds = sum(stored["seconds"] or 0 for stored in results(list(runs.values()), store))
             seeds = sorted({run.recipe.seed for run in chain(*finals.values())})
             self.keep(table, store, seeds, about | {"seconds": round(seconds, 1)})
@@ -63,14 +59,11 @@ class Study(Table):
 
     def followers(self, name: str, store: Store) -> Sequence[Run]:
         """The runs that follow a row's search: none, where every candidate diverged."""
-        chosen = best(results(self.candidates[name], store))
-        return [] if chosen is None else self.finals(name, self.candidates[name][chosen])
+        chosen = best(results(self.rows[name], store))
+        return [] if chosen is None else self.finals(name, self.rows[name][chosen])
 
     def recheck(self, key: str, store: Store) -> int:
-        """Trains a run again and compares; gives the exit code.
-
-        ``key`` is how the run's key begins; the empty string is the first run that is stored.
-        """
+        """Trains the run whose key begins so, or the first, again; gives the exit code."""
         rows = self.stored(store).values()
         keys = [k for stored in rows for k in (*stored["search"], *stored["runs"])]
         matches = [k for k in keys if k.startswith(key)]
@@ -106,10 +99,8 @@ def best(candidates: Sequence[Figures]) -> int | None:
 
 
 def row(candidates: Sequence[Figures], finals: Sequence[Figures]) -> Figures:
-    """The search, the runs that followed, one a seed, and their scores on the test part.
-
-    There are no ``finals`` where every candidate diverged.
-    """
+    """The search, the runs that followed, one a seed (none, where every candidate diverged), and
+    their scores on the test part."""
     first = (finals or candidates)[0]  # what follows a search may be of another size
     about = {
         "search": {

@@ -40,7 +40,7 @@ def test_transfer_asks_whether_a_linear_map_tells_classes_apart(model, monkeypat
     noise = torch.randint(0, 100, (60, 3, 32, 32), generator=GENERATOR)
     part = Split((noise + 100 * labels.view(-1, 1, 1, 1)).byte(), labels)  # dark or bright
     data = Data.of("LIGHT", ("dark", "bright"), dict(train=part, validation=part, test=part))
-    monkeypatch.setattr("studies.data_size.shapes", lambda: data)
+    monkeypatch.setattr("studies.data_size.loaded", lambda name: data)
     before = {key: value.clone() for key, value in model.state_dict().items()}
     assert transfer(model) > 0.9
     assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
