@@ -1,12 +1,10 @@
 """A simulated class: forty notebooks of chapter 3, made from its solutions and known wrong answers.
 
-``python -m tests.course.grading.classroom FOLDER`` writes them. ``expected.csv`` beside this file
-says what each must get.
+``expected.csv`` beside this file says what each must get.
 """
 
 import json
 import runpy
-import sys
 from pathlib import Path
 
 from course.grading.answers import BOOK, chapter, solution
@@ -154,7 +152,3 @@ def write(folder: Path, names: tuple[str, ...] = ()) -> None:
     for student, text in classroom(decoy).items():
         if not names or student in names:
             (folder / f"{student}.ipynb").write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))
