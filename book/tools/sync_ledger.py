@@ -1,21 +1,39 @@
-"""Writes what ``vitlab.claims`` has of the book's ledger: the claims measured on any model.
+"""Carries the words of ``claims.yml`` to where they are stored, without executing a notebook.
 
-python -m book.tools.sync_ledger        after a change of their text, or of their verdict
+    python -m book.tools.sync_ledger        after a change of a claim's text, or of its verdict
+
+They stand on the cards of the chapters, and in what ``vitlab.claims`` has of the book's ledger: the
+claims measured on any model.
 """
 
 import json
+from pathlib import Path
 from typing import Any
 
+import nbformat
+
+from book.tools import notebooks
 from course.claims.cite import Build
 from course.claims.export import ledger
-from course.claims.ledger import harvest
+from course.claims.ledger import MIME, chapters, harvest
 from course.claims.rows import load
+from course.claims.verdict import Verdict
 from vitlab.claims.ledger import LEDGER
 
 FIELDS = (
     *("id", "statement", "measure", "setting", "because", "unit", "rule"),
     *("word", "verdict", "value", "low", "high", "figure", "url"),
 )
+
+
+def write_cards(path: Path) -> None:
+    """Writes the verdicts of one notebook anew."""
+    notebook = notebooks.read(path)
+    for output in notebooks.outputs(notebook):
+        if stored := output.get("metadata", {}).get(MIME):
+            card = Verdict(load().claims[stored["id"]], stored["seeds"] or None)
+            output.data, output.metadata = map(nbformat.from_dict, card._repr_mimebundle_())
+    notebooks.write(path, notebook)
 
 
 def rows() -> dict[str, Any]:
@@ -31,5 +49,7 @@ def rows() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    for path in chapters():
+        write_cards(path)
     text = json.dumps(rows(), ensure_ascii=False, indent=1)
     LEDGER.write_text(text + "\n", encoding="utf-8")
