@@ -204,17 +204,6 @@ def icons(page: Path, tree: BeautifulSoup) -> Iterator[str]:
 
 
 @of_each_page
-def images(page: Path, tree: BeautifulSoup) -> Iterator[str]:
-    """Images in the text that push it about when they arrive, or arrive before it."""
-    for number, image in enumerate(tree.select("article img:not([src$='.svg'])")):
-        if not (image.get("width") and image.get("height")):
-            yield f"{str(image)[:80]}: no width and height"
-        waits = image.get("loading") == "lazy" or image["src"].startswith("data:")
-        if number and not waits:
-            yield f"{str(image)[:80]}: below the first screen, not lazy"
-
-
-@of_each_page
 def metadata(page: Path, tree: BeautifulSoup) -> Iterator[str]:
     """What pages do not say where a link to them is shown."""
     if page.name == "404.html":
@@ -229,17 +218,9 @@ def metadata(page: Path, tree: BeautifulSoup) -> Iterator[str]:
     viewports = len(tree.find_all("meta", attrs={"name": "viewport"}))
     if viewports != 1:
         yield f"{viewports} viewports"
-    wanted = {"og:type", "og:title", "og:description", "og:site_name", "twitter:card"}
-    if tree.find("link", rel="canonical"):  # the site knows where it is published
-        wanted |= {"og:url", "og:image", "og:image:alt"}
-        card = urlsplit(values.get("og:image", ""))
-        folder = next(up for up in page.parents if (up / "index.html").is_file())
-        if not (card.netloc and (folder / "_images" / card.path.rpartition("/")[2]).is_file()):
-            yield f"og:image {card.geturl()!r} is not there"
-    yield from (f"no {key}" for key in sorted(wanted) if not values.get(key))
 
 
 GATES: list[Gate] = [
     *(foreign_urls, alt_texts, broken_links, heavy_pages),  # is a page whole, and alone?
-    *(first_load, icons, images, metadata),  # what does it cost, and say of itself?
+    *(first_load, icons, metadata),  # what does it cost, and say of itself?
 ]

@@ -9,18 +9,11 @@ from book.tools.address import SITE
 from book.tools.gates import FIRST_LOAD, pages
 
 GOOD_ALT = 'alt="A curve that rises and then falls again."'
-META = {
-    "og:type": "article",
-    "og:site_name": "Vision transformers",
-    "og:title": "Attention",
-    "og:description": "How every patch of an image asks all the others for what it needs.",
-    "description": "How every patch of an image asks all the others for what it needs.",
-    "twitter:card": "summary_large_image",
-}
+SUMMARY = "How every patch of an image asks all the others for what it needs."
 VIEWPORT = '<meta name="viewport" content="width=device-width">'
 SOUND = f"""<!doctype html><html><head><title>Attention - Vision transformers</title>
 {VIEWPORT}
-{"".join(f'<meta property="{key}" content="{value}">' for key, value in META.items())}
+<meta name="description" content="{SUMMARY}">
 <link rel="stylesheet" href="_static/book.css"><link rel="author" href="https://example.org/">
 <script src="_static/book.js"></script></head>
 <body><article><h1 id="top">A page</h1><a href="https://example.org/">elsewhere</a>
