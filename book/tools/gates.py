@@ -147,8 +147,6 @@ def first_load(page: Path, tree: BeautifulSoup) -> Iterator[str]:
     weight = sum(compressed(file) for file in files - mathjax if file.is_file())
     if weight > FIRST_LOAD:
         yield f"{weight:,} bytes at first, at most {FIRST_LOAD:,} allowed"
-    if mathjax and tree.select_one(".math") is None:
-        yield "loads MathJax and has no formula"
 
 
 @cache

@@ -67,8 +67,7 @@ def count(name: str) -> str:
 
 def measured(name: str) -> str:
     """A claim's figure, with its interval where it has one."""
-    row = claims()[name]
-    return ", ".join(filter(None, (row["figure"], row["interval"])))
+    return ", ".join(filter(None, (claims()[name]["figure"], claims()[name]["interval"])))
 
 
 def word(name: str) -> str:

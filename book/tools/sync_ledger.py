@@ -1,9 +1,6 @@
-"""Carries the words of ``claims.yml`` to where they are stored, without executing a notebook.
+"""Carries the words of ``claims.yml`` to the chapters' cards, and to what ``vitlab.claims`` has.
 
-    python -m book.tools.sync_ledger        after a change of a claim's text, or of its verdict
-
-They stand on the cards of the chapters, and in what ``vitlab.claims`` has of the book's ledger: the
-claims measured on any model.
+python -m book.tools.sync_ledger        after a change of them, or of a verdict; executes nothing
 """
 
 import json

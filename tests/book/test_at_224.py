@@ -70,7 +70,7 @@ def test_chapters_8_to_10_compare_filters_and_blocks_of_trained_models(at_224):
     begins(lines, "vit_b_32: ", "vit_l_16: ", "resnet50: ")
     assert "R^2" in lines[0] and "R^2" not in lines[2]
     lines, _ = at_224("09_where_attention_looks")
-    begins(lines, "ViT-B/16, trained:", "block  1: heads from 11", "uniform")
+    begins(lines, "ViT-B/16, trained:", "block  1: heads from 11", "no pref")
     small = {"vit": {"depth": 3, "dim": 24, "heads": 2}, "resnet": {"stages": (1,) * 4, "width": 4}}
     lines, _ = at_224("10_comparing_representations", **small)
     begins(lines, "vit_b_16: ", "resnet50: ")

@@ -87,7 +87,6 @@ def test_a_page_that_loads_too_much_is_found(file: str, site: Path):
 @pytest.mark.parametrize("gate, old, new", [
     ("metadata", "<title>Attention - Vision transformers", "<title>Attention"),
     ("metadata", SUMMARY, ""),
-    ("first_load", 'class="math"', 'class="text"'),  # MathJax, and no formula
     ("metadata", VIEWPORT, ""),
     ("metadata", VIEWPORT, VIEWPORT * 2),
 ])  # fmt: skip
