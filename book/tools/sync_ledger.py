@@ -17,10 +17,7 @@ from course.claims.rows import load
 from course.claims.verdict import Verdict
 from vitlab.claims.ledger import LEDGER
 
-FIELDS = (
-    *("id", "statement", "measure", "setting", "because", "unit", "rule"),
-    *("word", "verdict", "value", "low", "high", "figure", "url"),
-)
+FIELDS = "id statement measure setting because unit rule word verdict value low high figure url"
 
 
 def write_cards(path: Path) -> None:
@@ -37,7 +34,7 @@ def rows() -> dict[str, Any]:
     """The claims with a question, with the fields of :class:`vitlab.claims.ledger.Claim`."""
     data, claims = ledger(harvest(), Build()), load().claims
     carried = [
-        {field: row[field] for field in FIELDS}
+        {field: row[field] for field in FIELDS.split()}
         | {"format": claims[row["id"]].format, "question": claims[row["id"]].question}
         for row in data["claims"]
         if claims[row["id"]].question

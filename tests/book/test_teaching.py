@@ -8,6 +8,7 @@ import yaml
 
 import minivit
 from book._ext.chapters import length, names, notebook
+from book.tools import script
 from book.tools.address import ROOT
 from book.tools.notebooks import cells, figure_name
 from course import check
@@ -23,8 +24,6 @@ WEEKS = re.split(r"(?=## Week \d)", COURSE.replace("# The course: weeks 7 to 12"
 NAMED = re.compile(r"`(\w+)` \((\d+)\.(\d+), (\d+) min\)")  # `multi_head` (2.2, 15 min)
 READ = re.compile(r"<\.\./(\w+)>` \((core|deeper|reading) (\d+) min\)")
 EXERCISE = re.compile(r"### Exercise (\d+):.*?About\s+(\d+)\s+minutes", re.DOTALL)
-WORDS_A_MINUTE = 130
-SLOT = 45  # minutes of a lecture
 
 
 def test_every_exercise_is_named_with_its_number_and_minutes():
@@ -95,14 +94,11 @@ def test_the_course_has_twelve_weeks_whose_minutes_add_up_and_every_chapter():
             assert sum(map(int, re.findall(pattern, text))) == int(minutes), (week[:10], name)
 
 
-def test_the_lecture_fits_its_slot_and_its_clocks_are_right():
-    clock = 0.0
-    for section in re.split(r"(?m)^## ", PAGES["lecture"])[1:]:
-        said = [line.removeprefix(">") for line in section.splitlines() if line.startswith(">")]
-        live = map(int, re.findall(r"\*\*(?:Live|Questions), (\d+) min\.\*\*", section))
-        assert said and abs(clock - int(re.search(r"\(from minute (\d+)\)", section)[1])) < 1
-        clock += sum(len(line.split()) for line in said) / WORDS_A_MINUTE + sum(live)
-    assert 35 < clock <= SLOT
+def test_the_clocks_of_the_lecture_are_right():
+    clock, sections = 0.0, re.split(r"(?m)^## ", PAGES["lecture"])[1:]
+    for number, (text, spoken) in enumerate(zip(sections, script.sections(), strict=True), 1):
+        assert abs(clock - int(re.search(r"\(from minute (\d+)\)", text)[1])) < 1
+        clock += script.seconds(f"{number}.1-{len(spoken)}") / 60
 
 
 def test_computations_are_right_and_the_exam_and_its_marking_guide_agree():
