@@ -38,9 +38,3 @@ def test_a_link_to_what_is_left_out(whole, kind, target, text, page, said, there
     assert node.get("refuri", "") == (f"{whole}{there}" if whole else "")
     assert resolved("doc", "10_nowhere") is None, "broken in the whole book, too"
     assert resolved("numref", "fig-nowhere") is None
-
-
-def test_without_the_file_of_an_edition_every_page_is_in_it():
-    assert not edition.FILE.exists()
-    assert edition.in_this_edition("book/09_where")
-    assert edition.address("book/09_where", "09_where.html") == "09_where.html"

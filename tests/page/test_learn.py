@@ -185,11 +185,7 @@ def test_a_training_of_400_steps_reads_nine_digits_in_ten():
     assert last["done"] and not last["diverged"] and last["fitted"] > 0.95 and last["loss"] < 0.3
 
 
-@pytest.mark.parametrize(
-    ("rate", "diverges"), [(2, True), pytest.param(0.05, False, marks=pytest.mark.full)]
-)
-def test_a_rate_at_which_the_loss_climbs_above_guessing_is_told(rate, diverges):
-    told = page(TRAIN, begin(300, rate=rate, until=60))["told"]
-    assert [one["diverged"] for one in told[:-1]] == [False] * (len(told) - 1)
-    assert told[-1]["diverged"] == diverges
-    assert (len(told) < 60) == diverges, "it stops there"
+def test_a_rate_at_which_the_loss_climbs_above_guessing_is_told_and_ends_the_training():
+    *before, last = page(TRAIN, begin(300, rate=2, until=60))["told"]
+    assert last["diverged"] and not any(one["diverged"] for one in before)
+    assert len(before) < 59
