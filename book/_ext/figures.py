@@ -45,7 +45,7 @@ class Copy(NamedTuple):
 
 
 def scaled(name: str, alt: str, file: bytes, widest: int) -> Copy:
-    """An image on white ground, no wider than so many pixels."""
+    """An image on white ground, no wider than so many pixels, to be written into ``STORED``."""
     with Image.open(io.BytesIO(file)) as opened:
         image = opened.convert("RGBA")
     paper = Image.new("RGB", image.size, "white")
@@ -53,7 +53,8 @@ def scaled(name: str, alt: str, file: bytes, widest: int) -> Copy:
     paper.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
     out = io.BytesIO()
     paper.save(out, "WEBP", quality=70, method=4)
-    return Copy(f"{name}.webp", alt, *paper.size, out.getvalue())
+    COPIES.append(Copy(f"{name}-{widest}.webp", alt, *paper.size, out.getvalue()))
+    return COPIES[-1]
 
 
 def picture(cell: nbformat.NotebookNode, data: dict) -> tuple[str, bytes] | None:
@@ -108,10 +109,9 @@ class StoredImage(SphinxDirective):
         self.env.note_dependency(str(notebook(chapter)))
         cell = find(chapter, name)
         alt, file = next(filter(None, (picture(cell, data) for data in display_data(cell))))
-        COPIES.append(copy := scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST))
         anchor = figure_name(cell)
         page = address(f"book/{chapter}", f"book/{chapter}.html")
-        image = copy.tag(STORED)
+        image = scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST).tag(STORED)
         return [html(f'<a href="{page}#{anchor}">{image}</a>' if page else image)]
 
 

@@ -9,8 +9,6 @@ import pytest
 from nbclient import NotebookClient
 
 from book.tools.address import ROOT
-from book.tools.edition.handout import hand_out
-from book.tools.edition.tree import Edition
 from book.tools.notebooks import cells, read
 
 CHAPTERS = sorted(path.name for path in ROOT.glob("book/*.ipynb"))
@@ -30,13 +28,6 @@ def test_it_brings_the_packages_and_fetches_nothing(handed_out):
     pins = set(re.findall(r"^([\w.-]+)==", (handed_out / "requirements.txt").read_text(), re.M))
     assert {"torch", "jupyterlab", "PyYAML"} <= pins
     assert not {"sphinx", "pytest", "timm"} & pins
-
-
-@pytest.mark.full
-def test_some_chapters_can_be_handed_out(tmp_path):
-    hand_out(Edition(chapters=frozenset({1, 14})), tmp_path / "handout")
-    names = [path.name[:2] for path in sorted(tmp_path.glob("handout/book/*.ipynb"))]
-    assert names == ["00", "01", "14", "re"]  # recipes are no chapter
 
 
 @pytest.mark.full
