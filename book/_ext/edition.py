@@ -62,19 +62,29 @@ def resolve(
     return nodes.inline("", text, classes=["left-out"])
 
 
+def listed(numbers: list[int]) -> str:
+    """Chapters by their numbers in order: "chapters 3, 5 to 13 and 15"."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and spans[-1][-1] == number - 1:
+            spans[-1] = [spans[-1][0], number]
+        else:
+            spans.append([number])
+    *first, last = (" to ".join(map(str, span)) for span in spans)
+    listing = f"{', '.join(first)} and {last}" if first else last
+    return f"chapter{'s' * (len(numbers) > 1)} {listing}"
+
+
 class LeftOut(SphinxDirective):
     """A sentence on what this edition leaves out, where it leaves out chapters; else nothing."""
 
     def run(self):
         names = (page.split("/")[1:] for page in edition()["left_out"])
-        chapters = sorted(
-            name[0][:2] for name in names if len(name) == 1 and name[0][:2].isdecimal()
-        )
-        if not chapters:
+        numbers = [int(name[0][:2]) for name in names if len(name) == 1 and name[0][:2].isdecimal()]
+        if not numbers:
             return []
         text = (
-            "This book is a part of a larger one and leaves out the chapters "
-            f"{', '.join(number.lstrip('0') for number in chapters)}. "
+            f"This book is a part of a larger one and leaves out {listed(sorted(numbers))}. "
             "Chapters, figures and claims keep the numbers that they have there, and the ledger "
             "lists all claims."
         )

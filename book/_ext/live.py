@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+from html import escape
 from pathlib import Path
 
 import torch
@@ -36,15 +37,17 @@ def write(app: Sphinx) -> None:
 
 
 def write_models(folder: Path) -> None:
-    """The models, each with images and torch's logits of them."""
+    """The models, each with images and torch's logits of them, and a still picture."""
     (folder / "models").mkdir(parents=True, exist_ok=True)
     for name in MODELS:
         file = folder / f"models/{name}.js"
         model = rounded(minivit.load(name))
         export_page(model, file)
-        shown = json.dumps(samples(model))
+        shown = samples(model)
         with file.open("a", encoding="utf-16-le") as more:
-            more.write(f"(globalThis.minivitSamples ??= {{}}).{name} = {shown};\n")
+            more.write(f"(globalThis.minivitSamples ??= {{}}).{name} = {json.dumps(shown)};\n")
+        if name == MODELS[0]:
+            (folder / "still.svg").write_text(still(model, shown[0]), encoding="utf-8")
 
 
 @torch.no_grad()
@@ -69,6 +72,27 @@ def samples(model: minivit.ViT) -> list[dict]:
         {"name": name, "pixels": values, "logits": answer}
         for name, values, answer in zip(names, pixels, logits, strict=True)
     ]
+
+
+def still(model: minivit.ViT, sample: dict) -> str:
+    """The first image and the model's answer as a drawing, for readers without scripts."""
+    height, width = model.config.image_size
+    shapes = [
+        f'<rect x="{20 * (i % width)}" y="{20 * (i // width)}" width="20" height="20" '
+        f'fill="rgb({v},{v},{v})"/>'
+        for i, v in enumerate(sample["pixels"])
+    ]
+    for i, p in enumerate(torch.tensor(sample["logits"]).softmax(0).tolist()):
+        y = 16 * i + 12
+        shapes.append(
+            f'<text x="190" y="{y}">{escape(model.classes[i])}</text>'
+            f'<rect x="206" y="{y - 10}" width="{150 * p:.1f}" height="11" fill="#17624a"/>'
+            f'<text x="{212 + 150 * p:.1f}" y="{y}">{100 * p:.1f} %</text>'
+        )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="430" height="{20 * height}" '
+        f'font-family="sans-serif" font-size="12">{"".join(shapes)}</svg>\n'
+    )
 
 
 def write_parts(folder: Path) -> None:

@@ -6,9 +6,11 @@ import re
 import textwrap
 from collections.abc import Callable
 from html import escape
+from pathlib import Path
 
 from bs4 import BeautifulSoup
 from docutils import nodes
+from PIL import Image, ImageOps
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
@@ -19,6 +21,7 @@ CAPTION = re.compile(r"<figcaption>.*?</figcaption>", re.DOTALL)
 SIDE = re.compile(r"\b(?:Left|Right)\b(?! of\b)|(?<=\()(?:left|right)(?=\))|(?<=; )right(?=,)")
 BELOW = {"Left": "Top", "Right": "Bottom", "left": "top", "right": "bottom"}
 PICTURED = "book/13_what_layernorm_forgets"  # lends its image to pages without one
+CARD = (1200, 630)  # pixels, as those who show links want them
 
 
 def when_built(app: Sphinx, write: Callable[[Sphinx], None], priority: int = 500) -> None:
@@ -88,11 +91,12 @@ def describe(
         "og:description": description,
     }
     if context.get("pageurl"):
-        image = picture(app, page) or picture(app, PICTURED)
+        source, alt = picture(app, page) or picture(app, PICTURED) or (None, None)
         properties["og:url"] = context["pageurl"]
-        if image:
-            name, alt = image
-            properties["og:image"] = f"{app.config.html_baseurl.rstrip('/')}/_images/{name}"
+        if source:
+            name = f"_images/card-{source.stem}.jpg"
+            draw_card(source, Path(app.outdir, name))
+            properties["og:image"] = f"{app.config.html_baseurl.rstrip('/')}/{name}"
             properties["og:image:alt"] = textwrap.shorten(alt, 400, placeholder=" …")
     lines = [f'<meta property="{k}" content="{escape(v)}" />' for k, v in properties.items()]
     lines.append(f'<meta name="description" content="{escape(description)}" />')
@@ -107,13 +111,19 @@ def summary(doctree: nodes.document) -> str:
     return textwrap.shorten(first, 250, placeholder=" …")
 
 
-def picture(app: Sphinx, page: str) -> tuple[str, str] | None:
-    """The site's file of a page's first figure, with its text, or nothing."""
+def picture(app: Sphinx, page: str) -> tuple[Path, str] | None:
+    """The file of a page's first figure, with its text, or nothing."""
     if page in app.env.found_docs:
         for image in app.env.get_doctree(page).findall(nodes.image):
             if image["uri"].endswith(".png"):
-                return app.env.images[image["uri"]][1], image.get("alt", "")
+                return Path(app.srcdir, image["uri"]), image.get("alt", "")
     return None
+
+
+def draw_card(source: Path, target: Path) -> None:
+    target.parent.mkdir(exist_ok=True)
+    with Image.open(source) as figure:
+        ImageOps.pad(figure.convert("RGB"), CARD, color="white").save(target, quality=85)
 
 
 def setup(app: Sphinx) -> None:

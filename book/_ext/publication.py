@@ -28,13 +28,27 @@ def tell_the_theme(app: Sphinx, config: Config) -> None:
         config.html_theme_options |= BUTTONS | {"repository_url": url}
 
 
-def fill_notebooks(app: Sphinx) -> None:
-    """Writes the address into the notebooks that are downloaded."""
-    if url := repository():  # the theme's option is Jupyter Book's own where there is none
-        for notebook in Path(app.outdir).glob("_sources/**/*.ipynb"):
-            notebook.write_bytes(filled(notebook.read_bytes(), url))
+def write_what_is_no_page(app: Sphinx) -> None:
+    """The list of pages for search engines, and the address in notebooks that are downloaded."""
+    out, base = Path(app.outdir), app.config.html_baseurl
+    url = repository()  # the theme's option is Jupyter Book's own where there is none
+    for notebook in out.glob("_sources/**/*.ipynb") if url else ():
+        notebook.write_bytes(filled(notebook.read_bytes(), url))
+    if not base:
+        for name in ("robots.txt", "sitemap.xml"):  # of a build that had an address
+            (out / name).unlink(missing_ok=True)
+        return
+    pages = sorted(base + app.builder.get_target_uri(name) for name in app.env.found_docs)
+    entries = "".join(f"<url><loc>{page}</loc></url>\n" for page in pages)
+    robots = f"User-agent: *\nAllow: /\nSitemap: {base}sitemap.xml\n"
+    (out / "robots.txt").write_text(robots, encoding="utf-8")
+    (out / "sitemap.xml").write_text(
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{entries}</urlset>\n',
+        encoding="utf-8",
+    )
 
 
 def setup(app: Sphinx) -> None:
     app.connect("config-inited", tell_the_theme)
-    when_built(app, fill_notebooks)
+    when_built(app, write_what_is_no_page)

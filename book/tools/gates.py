@@ -6,13 +6,15 @@ A problem is one line that begins with the page's name. Pages are read as the br
 import codecs
 import gzip
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 
+HEAVIEST = 1_500_000  # bytes of a page and of what no other page uses
 FIRST_LOAD = 500_000  # bytes, compressed, of a page and its styles, scripts and fonts
 SHORTEST_ALT = 15  # characters: fewer cannot say what a figure shows
 TITLE = "vision transformer"  # what every page's title tells those who find it
@@ -26,7 +28,6 @@ LINKS_THAT_LOAD = {"stylesheet", "icon", "apple-touch-icon", "manifest", "module
 IN_CSS = re.compile(r"""url\(\s*['"]?([^'")]+)|@import\s+['"]([^'"]+)""")
 IN_SCRIPT = re.compile(r"""(?:\bfrom|\bimport|\bimport\(|\bimportScripts\(|\bfetch\(|\.src\s*=)"""
                        r"""\s*['"`]((?:https?:)?//[^'"`]+)""")  # fmt: skip
-FILE_NAME = re.compile(r"\.(png|jpe?g|svg|gif|webp)$|^[\w/.-]+$")
 ICON = re.compile(r"fa[srb]?|fa-(solid|regular|brands)")
 
 
@@ -108,15 +109,30 @@ def foreign_urls(site: Path) -> list[str]:
 
 @of_each_page
 def alt_texts(page: Path, tree: BeautifulSoup) -> Iterator[str]:
-    """Images in the text without words that say what they show, but for ornaments of links."""
-    for image in tree.select("article img, article svg:not([aria-hidden=true])"):
-        title = image.title.get_text() if image.title else ""
-        text = image.get("alt", image.get("aria-label", title)).strip()
-        around = image.find_parent(["a", "button"])
-        if image.get("alt") == "" and around is not None and around.get_text(strip=True):
-            continue
-        if len(text) < SHORTEST_ALT or FILE_NAME.search(text):
-            yield f"{str(image)[:80]}: alt text {text!r} does not say what is shown"
+    """Images without a text that says what they show."""
+    for image in tree.find_all(["img", "svg"]):
+        if fault := alt_fault(image):
+            yield f"{str(image)[:80]}: {fault}"
+
+
+def alt_fault(image: Tag) -> str:
+    """What is wrong with an image's text, or nothing."""
+    if image.name == "svg":
+        text = image.get("aria-label", "") or (image.title.get_text() if image.title else "")
+        if image.get("aria-hidden") == "true":
+            return ""
+    elif "alt" not in image.attrs:
+        return "no alt text"
+    else:
+        text = image["alt"].strip()
+    around = image.find_parent(["a", "button"])
+    if not text and around is not None and around.get_text(strip=True):
+        return ""  # an ornament of a link or button that says in words what it is
+    if image.find_parent("article") is None:
+        return "" if text else "empty alt text"
+    if re.search(r"\.(png|jpe?g|svg|gif|webp)$|^[\w/.-]+$", text) or len(text) < SHORTEST_ALT:
+        return f"alt text {text!r} does not say what is shown"
+    return ""
 
 
 @cache
@@ -137,6 +153,22 @@ def broken_links(page: Path, tree: BeautifulSoup) -> Iterator[str]:
             yield f"{url} names an anchor that is not there"
 
 
+def heavy_pages(site: Path) -> list[str]:
+    """Pages that weigh too much with the files that they alone load, but for narrow forms."""
+    users = defaultdict(set)
+    for name, tree in pages(site):
+        for file in filter(None, (file_of(site / name, url) for url in loaded(tree))):
+            if file.is_file() and "_static" not in file.parts and file.stem[-7:] != "-narrow":
+                users[file].add(name)
+    problems = []
+    for name, _ in pages(site):
+        own = [site / name, *(file for file, names in users.items() if names == {name})]
+        weight = sum(file.stat().st_size for file in own)
+        if weight > HEAVIEST:
+            problems.append(f"{name}: {weight:,} bytes, at most {HEAVIEST:,} are allowed")
+    return problems
+
+
 @of_each_page
 def first_load(page: Path, tree: BeautifulSoup) -> Iterator[str]:
     """What costs too much before it can be read, MathJax apart, which formulas need."""
@@ -147,6 +179,8 @@ def first_load(page: Path, tree: BeautifulSoup) -> Iterator[str]:
     weight = sum(compressed(file) for file in files - mathjax if file.is_file())
     if weight > FIRST_LOAD:
         yield f"{weight:,} bytes at first, at most {FIRST_LOAD:,} allowed"
+    if mathjax and tree.select_one(".math") is None:
+        yield "loads MathJax and has no formula"
 
 
 @cache
@@ -170,6 +204,17 @@ def icons(page: Path, tree: BeautifulSoup) -> Iterator[str]:
 
 
 @of_each_page
+def images(page: Path, tree: BeautifulSoup) -> Iterator[str]:
+    """Images in the text that push it about when they arrive, or arrive before it."""
+    for number, image in enumerate(tree.select("article img:not([src$='.svg'])")):
+        if not (image.get("width") and image.get("height")):
+            yield f"{str(image)[:80]}: no width and height"
+        waits = image.get("loading") == "lazy" or image["src"].startswith("data:")
+        if number and not waits:
+            yield f"{str(image)[:80]}: below the first screen, not lazy"
+
+
+@of_each_page
 def metadata(page: Path, tree: BeautifulSoup) -> Iterator[str]:
     """What pages do not say where a link to them is shown."""
     if page.name == "404.html":
@@ -184,9 +229,17 @@ def metadata(page: Path, tree: BeautifulSoup) -> Iterator[str]:
     viewports = len(tree.find_all("meta", attrs={"name": "viewport"}))
     if viewports != 1:
         yield f"{viewports} viewports"
+    wanted = {"og:type", "og:title", "og:description", "og:site_name", "twitter:card"}
+    if tree.find("link", rel="canonical"):  # the site knows where it is published
+        wanted |= {"og:url", "og:image", "og:image:alt"}
+        card = urlsplit(values.get("og:image", ""))
+        folder = next(up for up in page.parents if (up / "index.html").is_file())
+        if not (card.netloc and (folder / "_images" / card.path.rpartition("/")[2]).is_file()):
+            yield f"og:image {card.geturl()!r} is not there"
+    yield from (f"no {key}" for key in sorted(wanted) if not values.get(key))
 
 
 GATES: list[Gate] = [
-    *(foreign_urls, alt_texts, broken_links),  # is a page whole, and alone?
-    *(first_load, icons, metadata),  # what does it cost, and say of itself?
+    *(foreign_urls, alt_texts, broken_links, heavy_pages),  # is a page whole, and alone?
+    *(first_load, icons, images, metadata),  # what does it cost, and say of itself?
 ]

@@ -38,3 +38,12 @@ def test_a_link_to_what_is_left_out(whole, kind, target, text, page, said, there
     assert node.get("refuri", "") == (f"{whole}{there}" if whole else "")
     assert resolved("doc", "10_nowhere") is None, "broken in the whole book, too"
     assert resolved("numref", "fig-nowhere") is None
+
+
+def test_without_the_file_of_an_edition_every_page_is_in_it_and_chapters_are_listed():
+    assert not edition.FILE.exists()
+    assert edition.in_this_edition("book/09_where")
+    assert edition.address("book/09_where", "09_where.html") == "09_where.html"
+    assert edition.listed([3]) == "chapter 3"
+    assert edition.listed([3, 5]) == "chapters 3 and 5"
+    assert edition.listed([3, 5, 6, 7, 15, 16]) == "chapters 3, 5 to 7 and 15 to 16"

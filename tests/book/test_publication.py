@@ -62,12 +62,16 @@ def test_with_an_address_the_site_has_it_everywhere_and_without_one_nowhere(tmp_
         "https://someone.github.io/a-book/first.html",  # canonical
     } <= set(links(out / "first.html"))
     assert links(out / "404.html") == ["https://someone.github.io/a-book/", "data:,", "first.html"]
+    pages = "https://someone.github.io/a-book"
+    assert f"<loc>{pages}/first.html</loc>" in (out / "sitemap.xml").read_text()
+    assert f"Sitemap: {pages}/sitemap.xml" in (out / "robots.txt").read_text()
     assert rf"url = \"{URL}\"" in (out / "_sources/first.ipynb").read_text()
     assert (out / ".nojekyll").is_file()
 
     out = build(tmp_path, NOWHERE)  # over the first, as `make site` would
     for page in ("first.html", "404.html"):
         assert not re.findall(r"github\.com|github\.io|mybinder|colab", (out / page).read_text())
+    assert not (out / "sitemap.xml").exists() and not (out / "robots.txt").exists()
     assert r"url = \"\"" in (out / "_sources/first.ipynb").read_text()
 
 

@@ -1,11 +1,12 @@
 """Finds figures that are hard-coded instead of computed, by following names through a notebook.
 
 An expression is hard-coded if it is made of literals, names of such values, their methods, and
-functions known to pass them on. The result of any other call is computed. This guards against
-slips: whoever wants to can still hide a figure in a function of the notebook, or in ``exec``.
+functions that only pass them on. The result of any other call is computed. This guards against
+slips: whoever wants to can still hide a figure in a call that it does not know, or in ``exec``.
 """
 
 import ast
+from dataclasses import dataclass, field
 
 # Functions and methods whose result is hard-coded if their arguments are.
 PASS_ON = {
@@ -19,12 +20,17 @@ PASS_ON = {
 MODULES = {"torch", "np", "numpy", "math", "statistics", "json", "ast"}
 
 
-Names = dict[str, bool]  # a notebook's so far, and whether their values are hard-coded
+@dataclass
+class Names:
+    """A notebook's names so far, whether their values are hard-coded, and the functions it defines."""
+
+    values: dict[str, bool] = field(default_factory=dict)
+    functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
 
 
 def hard_coded_figures(cells: list[str]) -> list[str]:
     """The ids of all ``verdict(id, figure)`` in a notebook's code cells whose figure is hard-coded."""
-    names: Names = {}
+    names = Names()
     claims = []
     for source in cells:
         lines = source.splitlines()  # those of IPython are no Python
@@ -45,11 +51,11 @@ def is_hard_coded(node: ast.expr, names: Names) -> bool:
         case ast.Constant():
             return True
         case ast.Name():
-            return names.get(node.id, False)
+            return names.values.get(node.id, False)
         case ast.Call():
             return _hard_coded_call(node, names)
         case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
-            inner = dict(names)
+            inner = Names(dict(names.values), names.functions)
             for loop in node.generators:
                 _assign(loop.target, is_hard_coded(loop.iter, names), inner)
             value = node.value if isinstance(node, ast.DictComp) else node.elt
@@ -65,14 +71,25 @@ def _hard_coded_call(call: ast.Call, names: Names) -> bool:
     function = call.func
     if isinstance(function, ast.Attribute) and getattr(function.value, "id", "") not in MODULES:
         return all(is_hard_coded(value, names) for value in [function.value, *values])  # a method
+    hard_coded = all(is_hard_coded(value, names) for value in values)
     name = getattr(function, "attr", getattr(function, "id", ""))
-    return name in PASS_ON and all(is_hard_coded(value, names) for value in values)
+    if name not in names.functions:
+        return name in PASS_ON and hard_coded
+    body = names.functions[name]
+    others = {other: f for other, f in names.functions.items() if other != name}
+    inner = Names(dict(names.values), others)  # without itself: recursion counts as computed
+    inner.values.update(dict.fromkeys((argument.arg for argument in body.args.args), hard_coded))
+    for statement in body.body:
+        _learn(statement, inner)
+    returns = [n.value for n in ast.walk(body) if isinstance(n, ast.Return) and n.value]
+    return bool(returns) and all(is_hard_coded(value, inner) for value in returns)
 
 
 def _learn(statement: ast.stmt, names: Names) -> None:
     """Notes the names that a statement binds, nested ones too, but not those inside a function."""
     match statement:
         case ast.FunctionDef():
+            names.functions[statement.name] = statement
             return
         case ast.Assign(targets, value):
             for target in targets:
@@ -93,7 +110,7 @@ def _learn(statement: ast.stmt, names: Names) -> None:
 def _assign(target: ast.expr, hard_coded: bool, names: Names) -> None:
     match target:
         case ast.Name(name):
-            names[name] = hard_coded
+            names.values[name] = hard_coded
         case ast.Tuple(parts) | ast.List(parts):
             for part in parts:
                 _assign(part, hard_coded, names)

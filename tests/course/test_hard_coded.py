@@ -8,6 +8,7 @@ HARD_CODED = {
     "a tensor": ["verdict('R01', torch.tensor([0.3, 0.4, 0.5]).mean().item())"],
     "a dictionary": ["d = {'x': 0.3}", "verdict('R01', d['x'])"],
     "unpacked": ["a, b = 0.3, 0.4", "verdict('R01', b)"],
+    "through a function": ["def f(x):\n    y = x + 1\n    return y", "verdict('R01', f(0.3))"],
     "overwritten": ["x = measure()", "x = 0.3", "verdict('R01', x)"],
     "evaluated from a name": ["text = '0.3'", "verdict('R01', ast.literal_eval(text))"],
     "several methods": ["x = torch.tensor(0.3)", "verdict('R01', x.view(1).detach().squeeze())"],

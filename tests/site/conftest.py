@@ -9,11 +9,18 @@ from book.tools.address import SITE
 from book.tools.gates import FIRST_LOAD, pages
 
 GOOD_ALT = 'alt="A curve that rises and then falls again."'
-SUMMARY = "How every patch of an image asks all the others for what it needs."
+META = {
+    "og:type": "article",
+    "og:site_name": "Vision transformers",
+    "og:title": "Attention",
+    "og:description": "How every patch of an image asks all the others for what it needs.",
+    "description": "How every patch of an image asks all the others for what it needs.",
+    "twitter:card": "summary_large_image",
+}
 VIEWPORT = '<meta name="viewport" content="width=device-width">'
 SOUND = f"""<!doctype html><html><head><title>Attention - Vision transformers</title>
 {VIEWPORT}
-<meta name="description" content="{SUMMARY}">
+{"".join(f'<meta property="{key}" content="{value}">' for key, value in META.items())}
 <link rel="stylesheet" href="_static/book.css"><link rel="author" href="https://example.org/">
 <script src="_static/book.js"></script></head>
 <body><article><h1 id="top">A page</h1><a href="https://example.org/">elsewhere</a>
@@ -21,6 +28,8 @@ SOUND = f"""<!doctype html><html><head><title>Attention - Vision transformers</t
 <svg class="icon fa-sun" aria-hidden="true"></svg><span class="math">x</span>
 <script src="_static/mathjax/tex.js"></script><img src="a.png" width="2" height="1" {GOOD_ALT}>
 <img src="logo.svg" {GOOD_ALT}>
+<img src="b.png" width="2" height="1" loading="lazy" {GOOD_ALT}>
+<img src="data:image/png;base64,AAAA" width="2" height="1" {GOOD_ALT}>
 <svg role="img"><title>Two curves that cross at the middle.</title></svg>
 <a href="#top"><img src="logo.svg" alt=""> The title</a></article></body></html>"""
 
@@ -40,7 +49,7 @@ def site(tmp_path: Path) -> Path:
     (tmp_path / "_static/a.woff2").write_bytes(noise(1000))
     (tmp_path / "_static/book.js").write_text('fetch("local.json"); // see https://example.org')
     (tmp_path / "_static/mathjax/tex.js").write_bytes(noise(FIRST_LOAD))
-    for image in ("a.png", "logo.svg"):
+    for image in ("a.png", "b.png", "logo.svg"):
         (tmp_path / image).touch()
     (tmp_path / "index.html").write_text(SOUND)
     (tmp_path / "404.html").write_text('<html><body><p id="end">The end</p></body></html>')

@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from book.tools import gates
-from book.tools.gates import FIRST_LOAD, GATES
-from tests.site.conftest import GOOD_ALT, SUMMARY, VIEWPORT, change, noise, plant
+from book.tools.gates import FIRST_LOAD, GATES, HEAVIEST
+from tests.site.conftest import GOOD_ALT, META, VIEWPORT, change, noise, plant
+
+CARD = '<link rel="canonical" href="https://example.org/"><meta property="og:url" content="x">'
+CARD_OF = f'{CARD}<meta property="og:image:alt" content="x"><meta property="og:image" content="https://example.org/_images/{{}}.jpg">'
 
 
 @pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.__name__)
@@ -53,27 +56,37 @@ def test_a_foreign_url_in_a_shared_file_is_found(file: str, text: str, site: Pat
 
 
 @pytest.mark.parametrize("gate, planted, fault", [
-    ("alt_texts", '<img src="logo.svg">', "does not say"),
+    ("alt_texts", '<img src="logo.svg">', "no alt text"),
     ("alt_texts", '<img src="logo.svg" alt="">', "does not say"),
     ("alt_texts", '<img src="logo.svg" alt=" ">', "does not say"),
     ("alt_texts", '<img src="logo.svg" alt="A curve">', "does not say"),
     ("alt_texts", '<img src="logo.svg" alt="_images/attention_over_patches.png">', "does not say"),
     ("alt_texts", '<img src="logo.svg" alt="attention-over-patches">', "does not say"),
     ("alt_texts", '<a href="#top"><img src="logo.svg" alt=""></a>', "does not say"),
-    ("alt_texts", '<div class="output text_html"><img src="data:image/png;base64,A"></div>', "does not say"),
+    ("alt_texts", '<div class="output text_html"><img src="data:image/png;base64,A"></div>', "no alt text"),
     ("alt_texts", '<svg role="img"></svg>', "does not say"),
     ("broken_links", '<a href="gone.html">there</a>', "leads nowhere"),
     ("broken_links", '<a href="404.html#gone">there</a>', "an anchor that is not there"),
     ("broken_links", '<a href="#gone">there</a>', "an anchor that is not there"),
     ("broken_links", f'<img src="gone.png" {GOOD_ALT}>', "leads nowhere"),
     ("broken_links", '<script src="_static/gone.js"></script>', "leads nowhere"),
+    ("heavy_pages", f"<p>{'x' * HEAVIEST}</p>", "allowed"),
     ("icons", '<i class="fas fa-sun"></i>', "icon fa"),
     ("icons", '<span class="fa-solid fa-x"/>', "icon fa"),
-], ids=range(16))  # fmt: skip
+], ids=range(17))  # fmt: skip
 def test_a_fault_that_is_planted_is_found(gate: str, planted: str, fault: str, site: Path):
     plant(site, planted)
     (problem,) = getattr(gates, gate)(site)
     assert problem.startswith("index.html: ") and fault in problem
+
+
+def test_a_page_that_is_heavy_by_its_images_is_found_unless_they_are_shared(site: Path):
+    (site / "big.png").write_bytes(b"x" * HEAVIEST)
+    plant(site, f'<img src="big.png" {GOOD_ALT}>')
+    (problem,) = gates.heavy_pages(site)
+    assert problem.startswith("index.html: ")
+    plant(site, f'<img src="big.png" {GOOD_ALT}>', page="404.html")
+    assert gates.heavy_pages(site) == []
 
 
 @pytest.mark.parametrize("file", ["_static/book.css", "_static/book.js", "_static/a.woff2"])
@@ -85,12 +98,21 @@ def test_a_page_that_loads_too_much_is_found(file: str, site: Path):
 
 
 @pytest.mark.parametrize("gate, old, new", [
+    *(("images", lost, "") for lost in (' width="2"', ' height="1"', ' loading="lazy"')),
     ("metadata", "<title>Attention - Vision transformers", "<title>Attention"),
-    ("metadata", SUMMARY, ""),
+    *(("metadata", f'"{key}" content="{value}"', f'"{key}" content=""') for key, value in META.items()),
+    ("first_load", 'class="math"', 'class="text"'),  # MathJax, and no formula
     ("metadata", VIEWPORT, ""),
     ("metadata", VIEWPORT, VIEWPORT * 2),
+    ("metadata", "</head>", f"{CARD}</head>"),
+    ("metadata", "</head>", f"{CARD_OF.format('gone')}</head>"),
 ])  # fmt: skip
-def test_what_a_page_does_not_say_is_found(gate: str, old: str, new: str, site: Path):
+def test_what_an_image_or_a_page_does_not_say_is_found(gate: str, old: str, new: str, site: Path):
     change(site, old, new)
     problems = getattr(gates, gate)(site)
     assert problems and all(problem.startswith("index.html: ") for problem in problems)
+
+    if "_images" in new:  # an image of its own, once it is there
+        (site / "_images").mkdir()
+        (site / "_images/gone.jpg").touch()
+        assert gates.metadata(site) == []

@@ -39,6 +39,7 @@ def test_every_page_is_built_and_names_the_repositorys_address_and_no_other(tree
             assert canonical == ([site(url) + name] if url else []), name
     for name in ("index.html", "book/how_to_read.html"):
         assert ("rocket" in trees[name].article.get_text()) == bool(url), name
+    assert (SITE / "sitemap.xml").exists() == (SITE / "robots.txt").exists() == bool(url)
     assert (SITE / ".nojekyll").is_file() and (SITE / "404.html").is_file()
     assert [file.name for file in SITE.glob("_static/mathjax/*.js")] == ["tex-chtml.js"]
     tiles = [tile.get_text().split()[0] for tile in trees["index.html"].select(".claim-tile")]

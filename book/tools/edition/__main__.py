@@ -47,6 +47,10 @@ def main() -> int:
     folder = ROOT / "_build/edition"
     shutil.rmtree(folder, ignore_errors=True)  # no page of another edition may stay
     write(edition, folder)
+    if edition.chapters is not None:
+        missing = contents.missing(load("book/chapters.yml"), edition.chapters)
+        for chapter, needs in missing.items():
+            print(f"chapter {chapter} builds on {', '.join(map(str, needs))}, left out here")
     if failed := build(edition, folder):
         return failed
     site = folder / "_build/html"

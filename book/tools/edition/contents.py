@@ -77,3 +77,11 @@ def remixed_map(book: dict[str, Any], chapters: frozenset[int]) -> dict[str, Any
         visit["steps"] = [step for step in visit["steps"] if step["chapter"] in chapters]
     lesser["visits"] = [visit for visit in lesser["visits"] if visit["steps"]]
     return lesser
+
+
+def missing(book: dict[str, Any], chapters: frozenset[int]) -> dict[int, list[int]]:
+    """Chapters that build on others which are not chosen, with the numbers of these."""
+    parts = remixed_map(book, chapters)["parts"]
+    needs = {int(n[:2]): about["needs"] for part in parts for n, about in part["chapters"].items()}
+    absent = {chapter: sorted({*numbers} - chapters) for chapter, numbers in needs.items()}
+    return {chapter: numbers for chapter, numbers in absent.items() if numbers}

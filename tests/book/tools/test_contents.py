@@ -3,7 +3,7 @@
 import pytest
 
 from book.tools.edition.__main__ import arguments
-from book.tools.edition.contents import FOR_STUDENTS, chosen, number, pages, remixed_map
+from book.tools.edition.contents import FOR_STUDENTS, chosen, missing, number, pages, remixed_map
 from book.tools.edition.tree import Edition, labels, load, table
 
 WHOLE = load("_toc.yml")
@@ -42,5 +42,6 @@ def test_the_map_keeps_the_places_of_parts_and_the_steps_that_are_left():
     assert [len(part["chapters"]) for part in kept["parts"]] == [3, 0, 1, 0, 0]
     steps = {step["chapter"] for visit in kept["visits"] for step in visit["steps"]}
     assert steps and steps <= SOME
+    assert missing(MAP, SOME) == {4: [3], 14: [12, 13]}
     assert {"fig-rebuilt", "eq-attention"} <= set(labels("book/02_attention"))
     assert "verdicts" in labels("index")
