@@ -120,17 +120,10 @@ class Kept:
     def __init__(self, detach: bool) -> None:
         self.seen: dict[str, Any] = {}
         self.detach = detach
-        self.closed = False
         self._versions: dict[str, list[tuple[Tensor, int]]] = {}
-
-    def close(self) -> None:
-        """Stops keeping."""
-        self.closed = True
 
     def keep(self, name: str, output: Any) -> None:
         """Keeps a module's output, or the single tensor in it; without one, RuntimeError."""
-        if self.closed:
-            return
         # Inference mode does not count versions, and has no gradients to lose: always copy.
         copy = self.detach or any(t.is_inference() for t in tensors_in(output))
         if copy:
@@ -204,7 +197,6 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
     kept = Kept(detach)
     listener = AttentionListener(kept.keep)
     with ExitStack() as stack:
-        stack.callback(kept.close)
         stack.enter_context(uncompiled())
         for name, module in outputs.items():
             stack.enter_context(after(module, lambda *call, name=name: kept.keep(name, call[-1])))

@@ -6,16 +6,15 @@ hold several, each under its name: ``small_trainings.py``, ``inversions.py``, ``
 - ``python -m studies NAME --list`` lists its rows, and which of them are missing;
 - ``python -m studies NAME`` computes what is missing; interrupted, the same command resumes;
 - ``python -m studies NAME --rows ROW ...`` computes these rows again;
-- ``python -m studies NAME --recheck [RUN or ROW]`` computes one again and compares.
+- ``python -m studies NAME --recheck [RUN or ROW]`` computes one again and compares;
+- ``python -m studies NAME --publish ROW MODEL`` publishes a finished run with the package.
 
-A study that trains is a :class:`studies.runner.study.Study`: it says for each row of its table
-which runs compete, and which runs, one a seed, follow the best of them. One that measures what
-exists is a :class:`studies.runner.survey.Survey`. What several use is in ``shared``;
-``tests/studies/test_every_study.py`` has what makes each of them short, and must know a new one.
-``python -m studies.runner.publish`` publishes a finished run with the package.
+One that trains is a :class:`studies.runner.study.Study`, one that measures what exists a
+:class:`studies.runner.survey.Survey`. ``tests/studies/test_every_study.py`` makes each of them
+short, and must know a new one.
 
-Parts are taken out by :func:`minivit.remove` before training. Results stored before that were of
-models created without the parts. Without attention, MLPs or positions these drew fewer random
-numbers, so training them again starts from other weights, and ``--recheck`` finds other figures.
-The studies with such rows name them.
+Parts are taken out by :func:`minivit.remove` before training. Models of some stored rows were
+created without attention, MLPs or positions, which drew fewer random numbers: ``--recheck`` finds
+other figures for rows without these in ``ablations`` (digits), ``families``, ``positions``,
+``inversion_and_training`` and ``width``.
 """

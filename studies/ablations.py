@@ -1,10 +1,8 @@
 """What can be recovered of an image after a block, with parts removed?
 
-An optimiser gets the tokens after a block and a fixed number of steps: in untrained models in the
-proportions of ViT-L/16, small ones trained on digits, and shipped ones of CIFAR-10. In untrained
-ViTs that is gradient descent; elsewhere L-BFGS, because descent's step is far too short where a
-norm magnifies the flat image that it starts from. The stored rows of digits without attention or
-MLP were created without them, and so began with other weights.
+An optimiser gets the tokens after a block and a fixed number of steps. In untrained ViTs that is
+gradient descent; elsewhere L-BFGS, because descent's step is far too short where a norm magnifies
+the flat image that it starts from.
 """
 
 import copy
@@ -18,9 +16,8 @@ from torch import Tensor
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared import inputs
-from studies.shared.figures import over_seeds, survey
 from studies.shared.recovery import highlight, psnr, psnr_of_each, recovered, start, without
 from studies.shared.training import accuracy
 from vitlab.calls import activation
@@ -86,10 +83,7 @@ def rounded(x: Tensor) -> float:
 
 
 def trained_on_digits(part: str = "") -> Figures:
-    """Trained without a part; or whole, also with each removed. Accuracy, dB at the last block.
-
-    Also dB at the first block, and at the last before training.
-    """
+    """Accuracy without a part, or whole and without each; dB at both ends, and before training."""
     data = load_data("DIGITS", size=16)
     x = (data.test.images.float() / 255 - data.mean[0]) / data.std[0]
     last = DIGITS["depth"]
@@ -116,11 +110,8 @@ def trained_on_digits(part: str = "") -> Figures:
 
 
 def shipped(name: str, part: str = "") -> Figures:
-    """By depth: dB of each of four test images, and of the noise that searches start from.
-
-    At the end: where contrast was recovered.
-    """
-    model: Any = inputs.model(name)
+    """By depth: dB of four test images; of the noise at the start; where contrast was recovered."""
+    model: Any = minivit.load(name)
     images = model.preprocess(inputs.pictures("CIFAR10", 4).images)
     lesser = without(model, part)
     psnrs = {}
@@ -151,4 +142,4 @@ ROWS: dict[str, Callable[[], Figures]] = {
     "cifar10_vit_gap without mlp": partial(shipped, "cifar10_vit_gap", "mlp"),
     "cifar10_mixer": partial(shipped, "cifar10_mixer"),
 }
-STUDY = survey("ablations", ROWS, SEEDS, digits="")
+STUDY = Survey("ablations", ROWS, SEEDS, digits="")

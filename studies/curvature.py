@@ -1,13 +1,9 @@
 """How the loss bends around the weights of a ViT, a ResNet and a hybrid, early and late.
 
-Small models, of about equally many weights, are trained on all digits and on a tenth of them. The
-curvature of the loss, without the decay of weights, is measured early, after one pass over all
-digits, and late, on 126 of the images each was trained on. BatchNorm has the statistics of the
-training images at the very weights; where a row says ``batch``, those of the images measured.
-
-Rows called ``probes`` have sixteen probes, others for every seed, where others have two. Rows
-called ``relative`` have steps in units of each weight's size, so that no rescaling of weights that
-leaves the function as it is matters. The rows of CIFAR-10 measure the shipped models.
+Small models of about equally many weights; the loss without the decay of weights, on 126 of the
+images each was trained on, after one pass over all digits and late. BatchNorm has the statistics of
+the training images; where a row says ``batch``, those of the images measured. ``probes`` rows have
+sixteen probes, others two; in ``relative`` rows steps are in units of each weight's size.
 """
 
 import copy
@@ -18,13 +14,13 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.swa_utils import update_bn
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared import inputs
 from studies.shared.digit_models import fraction_of
-from studies.shared.figures import over_seeds, survey
 from studies.shared.training import accuracy, normalised
 from vitlab.data import Data, load_data
 from vitlab.data.dataset import evenly
@@ -116,18 +112,8 @@ def grown(kind: str, data: Data, seed: int, *stops: int) -> Iterator[tuple[Model
         while run.step < stop:
             run.advance()
         model = copy.deepcopy(run.model)
-        recalibrate(model, whole)
+        update_bn([whole], model)
         yield model.eval(), whole[chosen], data.train.labels[chosen]
-
-
-def recalibrate(model: nn.Module, images: Tensor) -> None:
-    """Sets the running statistics of BatchNorm to those of the images at the present weights."""
-    for module in model.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            module.reset_running_stats()
-            module.momentum = None  # the mean over batches, of which there is one
-    with torch.no_grad():
-        model.train()(images)
 
 
 def spectrum(model: nn.Module, images: Tensor, classes: Tensor, **how: Any) -> Density:
@@ -181,7 +167,7 @@ def through_training() -> Figures:
 
 def of_cifar10(name: str) -> Figures:
     """Figures of a model that comes with the package, on images it was trained on."""
-    model, part = inputs.model(name), inputs.pictures("CIFAR10", 64, "train")
+    model, part = minivit.load(name), inputs.pictures("CIFAR10", 64, "train")
     images = model.preprocess(part.images)
     return described(
         spectrum(model, images, part.labels, probes=1, batch_size=64),
@@ -200,4 +186,4 @@ ROWS: dict[str, Callable[[], Figures]] = {
     "through training": through_training,
     **{name: partial(of_cifar10, name) for name in CIFAR10},
 }
-STUDY = survey("curvature", ROWS, SEEDS, digits=".4g")
+STUDY = Survey("curvature", ROWS, SEEDS, digits=".4g")

@@ -1,9 +1,8 @@
 """A ResNet teaches a ViT: what its decisions are worth beside the labels.
 
-On few digits: a ResNet; a ViT of the same images; from the same first weights a ViT with the ResNet
-as its teacher; and, thought of when these had been seen, one of all digits by the ResNet's
-decisions. On CIFAR-10 ``cifar10_vit_gap`` by its own recipe but in float32, with ``cifar10_resnet``
-as its teacher; and whether its tokens lead back to the image.
+On few digits; and, thought of when these had been seen, on all digits by the ResNet's decisions. On
+CIFAR-10 ``cifar10_vit_gap`` by its own recipe but in float32; and whether its tokens lead back to
+the image.
 """
 
 from dataclasses import replace
@@ -13,10 +12,9 @@ import minivit
 from studies.families import FAMILIES, STEPS
 from studies.runner.pool import gather, weights_of
 from studies.runner.run import Run
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared import inputs
 from studies.shared.digit_models import fraction_of
-from studies.shared.figures import over_seeds, plain, survey
 from studies.shared.training import fitted
 from studies.unwinding import led_back
 from vitlab.data import Split, load_data
@@ -47,7 +45,7 @@ def of_digits() -> Figures:
             "taught": fitted(VIT, few, LONG, seed, teacher=teacher)[1],
             "unlabelled": fitted(VIT, unlabelled, LONG, seed)[1],
         })  # fmt: skip
-    return plain(over_seeds(rows))
+    return over_seeds(rows)
 
 
 def of_cifar10() -> Figures:
@@ -66,4 +64,4 @@ def of_cifar10() -> Figures:
     }
 
 
-STUDY = survey("distillation", {"digits 63": of_digits, "cifar10": of_cifar10}, SEEDS, digits="")
+STUDY = Survey("distillation", {"digits 63": of_digits, "cifar10": of_cifar10}, SEEDS)

@@ -1,8 +1,7 @@
 """The families at equal data, budget and search.
 
-Every family tries the same learning rates in short trainings; the best goes on to a long one, of as
-many steps as the ViT's time allows. The stored ``attention_only`` was created without its MLPs, and
-so began with other weights than a ViT from which they are removed.
+The best of equal rates in short trainings goes on to a long one, of as many steps as the ViT's time
+allows.
 """
 
 import time
@@ -13,14 +12,12 @@ from typing import Any
 
 import torch
 
-from minivit.patches import pair
+from studies.benchmarks import interleaved
 from studies.runner.run import Run
 from studies.runner.storage import Store
 from studies.runner.study import Rows, Runs, Study
 from studies.shared.small_models import RECIPE, rates
-from studies.shared.timing import interleaved
 from studies.shared.training import outputs
-from vitlab.data import Data, Split
 from vitlab.training.run import Run as Training
 
 VIT = Run("vit_32px", {}, RECIPE)
@@ -54,10 +51,7 @@ def finals(name: str, best: Run) -> list[Run]:
 
 
 def measure(finals: Runs, store: Store) -> Rows:
-    """Images a second of each family, in seven rounds of the processor's time on one thread.
-
-    A forward pass is in float32, as in scoring; a training step has the recipe's precision.
-    """
+    """Images a second of each family, in seven rounds of the processor's time on one thread."""
     torch.set_num_threads(1)
     named = {name: tasks(runs[0]) for name, runs in finals.items()}
     calls = {(name, kind): call for name, both in named.items() for kind, call in both.items()}
@@ -71,15 +65,10 @@ def measure(finals: Runs, store: Store) -> Rows:
 
 
 def tasks(run: Run) -> dict[str, Callable[[], Any]]:
-    """A forward pass, and a step of training, of a run's model on a batch of random images."""
-    model, learner, batch = run.create().eval(), run.create(), run.recipe.batch_size
-    config: Any = model.config
-    images = torch.randint(0, 256, (batch, config.channels, *pair(config.image_size)))
-    part = Split(images.to(torch.uint8), torch.arange(batch) % config.classes)
-    classes = tuple(map(str, range(config.classes)))
-    data = Data.of("noise", classes, {"train": part, "validation": part, "test": part})
+    """A forward pass, and a step of training, of a run's model on a batch of images."""
+    model, learner, data = run.create().eval(), run.create(), run.load()
     recipe = replace(run.recipe, steps=10_000, learning_rate=1e-6)  # no step of these may diverge
-    read = part.images / 255
+    read = data.train.images[: recipe.batch_size] / 255
     return {
         "forward": lambda: outputs(model, read),
         "training": Training(learner, data, recipe).advance,

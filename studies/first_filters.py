@@ -1,9 +1,8 @@
 """What does training do to the first filters and the positions of small models?
 
-Chapter 8 trains a few of these models live, which tell from which of ten photographs a grey crop
-was cut. Here are sixteen of each kind, in float64 on one thread, so that what is found over seeds
-does not hang on rounding. ViTs ``begun short`` have filters scaled to the ResNets' first norm.
-Small ViTs for digits, shifted at random, learn a table of positions.
+They tell from which of ten photographs a grey crop was cut; in float64 on one thread, so that what
+is found over seeds does not hang on rounding. ViTs ``begun short`` have filters scaled to the
+ResNets' first norm. Small ViTs for digits, shifted at random, learn a table of positions.
 """
 
 import copy
@@ -19,8 +18,7 @@ from torch import Tensor
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures
-from studies.shared.figures import over_seeds, survey
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared.training import accuracy, fit
 from vitlab.data import load_data
 from vitlab.data.photographs import PHOTOGRAPHS, crops
@@ -119,8 +117,8 @@ def changed(before: Model, after: Model) -> Figures:
 def gabor_and_recovery(before: Model, after: Model) -> Figures:
     """How well Gabor functions fit the first filters, and how well their input is recovered.
 
-    The latter in dB, over 16 crops: the energy of the image over that of what 100 steps of gradient
-    descent from zeros leave of it, with the step 1 / (largest singular value)².
+    The latter in dB, over 16 crops, by 100 steps of gradient descent from zeros with the step
+    1 / (largest singular value)².
     """
     images = grey_crops(500, seed=1)[0][:16].flatten(1)
     figures: Figures = {}
@@ -198,4 +196,4 @@ ROWS: dict[str, Callable[[], Figures]] = {
     "places from 1,259 digits": partial(places, 1259),
     "places from 100 digits": partial(places, 100),
 }
-STUDY = survey("first_filters", ROWS, SEEDS, digits="")
+STUDY = Survey("first_filters", ROWS, SEEDS, digits="")

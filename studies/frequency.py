@@ -1,9 +1,8 @@
 """What models do to frequencies, and which frequencies they go by.
 
-The shipped models are measured on test images of CIFAR-10; the ResNet among them is trained twice
-more, from other seeds and in float32, 48 minutes of one thread each. For shape against texture,
-linear readouts of features learn generated images whose cues agree, and decide where they conflict.
-Rows of digits and of shapes train small models, seconds each.
+The ResNet of the shipped models is trained twice more, in float32, 48 minutes of one thread each.
+For shape against texture, linear readouts of features learn generated images whose cues agree, and
+decide where they conflict.
 """
 
 from dataclasses import replace
@@ -21,12 +20,10 @@ from torch import Tensor
 import minivit
 from studies.runner.pool import gather, weights_of
 from studies.runner.run import Run
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey
 from studies.shared import inputs, small_models
-from studies.shared.figures import survey
-from studies.shared.measures import features
 from studies.shared.shape_models import classifier, shapes
-from studies.shared.training import accuracy, fitted, normalised
+from studies.shared.training import accuracy, features, fitted, normalised
 from vitlab.claims.measurements.frequency import (
     BANDS,
     CUTOFFS,
@@ -63,7 +60,7 @@ FEW = 500  # images to fit a readout, or to test it
 @cache
 def network(name: str) -> Any:
     if name not in AGAIN:
-        return inputs.model(name)
+        return minivit.load(name)
     recipe = replace(RECIPE, precision="float32", seed=AGAIN[name])
     run = Run("resnet_32px", {"width": 32}, recipe)
     if not weights_of(run).exists():
@@ -172,13 +169,10 @@ def linear_map() -> Any:
 
 SHORT = Recipe(steps=250, batch_size=64, learning_rate=5e-3, average=0.95)
 VIT = {"image_size": 16, "patch_size": 4, "dim": 32, "depth": 4, "heads": 4}
+SHORTER = replace(SHORT, steps=80, learning_rate=1e-2)
 FAMILIES: dict[str, tuple[str, dict[str, Any], Recipe]] = {
     "vit": ("vit_8px", VIT, SHORT),
-    "resnet": (
-        "resnet_8px",
-        {"image_size": 16, "width": 8},
-        replace(SHORT, steps=80, learning_rate=1e-2),
-    ),
+    "resnet": ("resnet_8px", {"image_size": 16, "width": 8}, SHORTER),
 }
 DIGIT_CUTOFF, DIGIT_LEVEL = 3, 0.3  # cycles per image; root mean square
 
@@ -210,10 +204,8 @@ def banded(whole: Data, low: bool) -> Data:
 
 
 def layers_of_shapes(kind: str) -> Figures:
-    """By seed: the share of a small model's layers that raise the high frequencies; its accuracy.
-
-    Layers are the attention of a ViT, and the 3 x 3 convolutions of stride 1 of a ResNet.
-    """
+    """By seed: the share of attentions, or of 3 x 3 convolutions of stride 1, that raise the high
+    frequencies of a small model; its accuracy."""
     figures: Figures = {"raised": [], "accuracy": []}
     test, truth, _ = shapes("test")
     for seed in SHAPE_SEEDS:
@@ -229,7 +221,7 @@ def layers_of_shapes(kind: str) -> Figures:
 
 
 OF_MODELS = {"amplitudes": amplitudes, "robustness": robustness, "readouts": readouts}
-STUDY = survey(
+STUDY = Survey(
     "frequency",
     {f"{kind}: {name}": partial(f, name) for kind, f in OF_MODELS.items() for name in MODELS}
     | {f"digits: {family}": partial(digits, family) for family in FAMILIES}

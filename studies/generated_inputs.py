@@ -1,19 +1,15 @@
-"""Which models recognise the class of generated inputs?
+"""Which models recognise the class of inputs that each of them generates, in several ways?"""
 
-Models of CIFAR-10 generate an image of each class, in several ways, and all of them classify it.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 import minivit
-from minivit.model import Model
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
-from studies.shared.figures import plain
 from vitlab.instruments.filters import dct2
 from vitlab.inversion import generate, recognise
 
@@ -37,14 +33,10 @@ WAYS: dict[str, tuple[int, Sequence[str], dict[str, Any]]] = {
     "waves": (3, list(MODELS), {"method": "fourier"}),
     "waves, no views": (3, PAIR, {"method": "fourier", "views": False}),
 }
-ROWS = {f"{maker}, {way}": (maker, way) for way in WAYS for maker in WAYS[way][1]}
 
 
 def spectrum(pictures: Tensor) -> tuple[float, float]:
-    """The fraction of energy above a quarter of a cycle a pixel, and the mean frequency by energy.
-
-    Averaged over images, without their mean.
-    """
+    """Mean fraction of energy above a quarter of a cycle a pixel, and mean frequency by energy."""
     energy = dct2(pictures.double().permute(2, 3, 0, 1)).square().sum(3)  # [rows, columns, n]
     energy[0, 0] = 0
     down, across = (torch.arange(n) / (2 * n) for n in energy.shape[:2])
@@ -64,8 +56,9 @@ def scrambled(pictures: Tensor) -> Tensor:
     return mixed.round().clamp(0, 255).to(torch.uint8)
 
 
-def judged(pictures: Tensor, classes: Tensor, judges: Mapping[str, Model]) -> Figures:
-    """What the judges recognise in images, and in the same images scrambled."""
+def judged(pictures: Tensor, classes: Tensor) -> Figures:
+    """What all models recognise in images, and in the same images scrambled."""
+    judges = {name: minivit.load(file) for name, file in MODELS.items()}
     whole, mixed = (recognise(x, classes, judges) for x in (pictures, scrambled(pictures)))
     fast, frequency = spectrum(pictures)
     values = {
@@ -74,28 +67,30 @@ def judged(pictures: Tensor, classes: Tensor, judges: Mapping[str, Model]) -> Fi
         "scrambled": mixed.accuracy,
     }
     by_judge = {name: dict(zip(judges, row.tolist(), strict=True)) for name, row in values.items()}
-    return plain({**by_judge, "fast": fast, "frequency": frequency})
+    return {**by_judge, "fast": fast, "frequency": frequency}
 
 
-def measure(row: str) -> Figures:
-    """Measures one row: real images, or a maker and its way, for each seed."""
-    models = {name: minivit.load(file) for name, file in MODELS.items()}
-    if row == "real pictures":
-        part = inputs.pictures("CIFAR10", 1000, "validation")
-        return judged(part.images, part.labels, models)
-    maker, way = ROWS[row]
+def real() -> Figures:
+    part = inputs.pictures("CIFAR10", 1000, "validation")
+    return judged(part.images, part.labels)
+
+
+def generated(maker: str, way: str) -> Figures:
+    """What the models recognise in what one of them made, for each seed."""
+    model = minivit.load(MODELS[maker])
     seeds, _, how = WAYS[way]
-    like: Any = models[maker].preprocess
+    like: Any = model.preprocess
     std, mean = (torch.tensor(x)[:, None, None] for x in (like.std, like.mean))
     by_seed = []
     for seed in range(seeds):
-        result = generate(models[maker], range(10), steps=STEPS, seed=seed, **how)
+        result = generate(model, range(10), steps=STEPS, seed=seed, **how)
         pixels = result.images * std + mean
         beyond = ((pixels < 0) | (pixels > 1)).float().mean().item()
         score = result.logits.gather(1, result.classes[:, None]).mean().item()
-        figures = {"score": round(score, 3), "beyond": round(beyond, 4)}
-        by_seed.append(judged(result.pictures, result.classes, models) | figures)
+        figures = {"score": round(score, 3), "beyond": beyond}
+        by_seed.append(judged(result.pictures, result.classes) | figures)
     return {"seeds": by_seed}
 
 
-STUDY = Survey("generated_inputs", ["real pictures", *ROWS], measure, seeds=range(5), tolerance=0.2)
+ROWS = {f"{maker}, {way}": partial(generated, maker, way) for way in WAYS for maker in WAYS[way][1]}
+STUDY = Survey("generated_inputs", {"real pictures": real} | ROWS, range(5), tolerance=0.2)

@@ -3,20 +3,18 @@
 ResNets of six blocks in three stages; ``1`` stands for a stage whose last block is one of
 attention: ``001`` has it in the last stage alone. ``begin`` has attention at the beginning of all
 stages, ``wide`` is ``111`` with as many weights as ``000``, in ``flat`` networks all stages are
-equally wide. Generated shapes of 16 pixels, at the rate that did best on the validation part.
+equally wide.
 """
 
 import time
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 
 import minivit
 from minivit.model import Model
-from studies.runner.run import operations
-from studies.runner.survey import Figures
-from studies.shared.figures import over_seeds, survey
+from studies.runner.run import loaded, operations
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared.training import fitted, scores_of, search
-from vitlab.data import Data, load_data
 from vitlab.training import Recipe
 
 SEEDS = range(5)
@@ -37,15 +35,9 @@ def network(kind: str) -> Model:
     )
 
 
-@cache
-def shapes() -> Data:
-    """Generated images, which take longer to draw than a step of training."""
-    return load_data("SHAPES", size=16)
-
-
 def trained(kind: str, seed: int, rate: float) -> Figures:
     """Scores of a trained network, and the seconds of its training."""
-    data, start = shapes(), time.process_time()
+    data, start = loaded("SHAPES", size=16), time.process_time()
     recipe = replace(RECIPE, learning_rate=rate)
     model, right = fitted(partial(network, kind), data, recipe, seed)
     seconds = time.process_time() - start
@@ -62,4 +54,4 @@ def measure(kind: str) -> Figures:
     return figures | over_seeds([first[rate], *others])
 
 
-STUDY = survey("hybrids", {f"{kind}, shapes": partial(measure, kind) for kind in KINDS}, SEEDS)
+STUDY = Survey("hybrids", {f"{kind}, shapes": partial(measure, kind) for kind in KINDS}, SEEDS)

@@ -1,21 +1,20 @@
 """Are models whose input is found slowly slow to train?
 
 Every architecture for digits is inverted untrained, by gradient descent at its last block, where
-condition numbers are computed too; then it is trained for a few steps. The stored rows without
-positions, attention or MLP were created without them, and so began with other weights.
+condition numbers are computed too; then it is trained for a few steps.
 """
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.optim.swa_utils import update_bn
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures, Survey
-from studies.shared.figures import over_seeds
+from studies.runner.survey import Figures, Survey, over_seeds
 from vitlab.calls import activation
 from vitlab.data import load_data
 from vitlab.inversion import Diverged, invert
@@ -67,13 +66,7 @@ def untrained(name: str, seed: int) -> Model:
     model = minivit.create(base, **changes)
     if removed:
         model = minivit.remove(model, removed)
-    batch_norms = [part for part in model.modules() if isinstance(part, nn.BatchNorm2d)]
-    for part in batch_norms:  # the statistics of a batch, as there are none before training
-        part.momentum = 1.0
-    with torch.no_grad():
-        model(digits()["train"][0][:256])
-    for part in batch_norms:
-        part.momentum = 0.1
+    update_bn([digits()["train"][0][:256]], model)  # there are no statistics before training
     return model.eval()
 
 
@@ -105,11 +98,8 @@ class Tokens(nn.Module):
 
 
 def inverted(model: Model) -> dict[str, float]:
-    """How far gradient descent came on the way from the last block back to digits.
-
-    Means over images: the base-10 logarithm of how many evaluations it took until the tokens were
-    nearer than those of a slightly perturbed image, at most ``BUDGET``; and dB at the end.
-    """
+    """Means over images of gradient descent from the last block: dB at the end; log10 of how many
+    evaluations until the tokens were nearer than those of a perturbed image, ``BUDGET`` at most."""
     images = digits()["test"][0][:PICTURES]
     try:
         way: Any = invert(model, images, at=Tokens(model).block, optimizer="gd", steps=BUDGET)
@@ -120,10 +110,8 @@ def inverted(model: Model) -> dict[str, float]:
 
 
 def conditions(model: Model) -> dict[str, float]:
-    """Base-10 logarithms of condition numbers of the last block's tokens.
-
-    By the pixels of one image, mean over images; by the first layer's weights, for all images.
-    """
+    """Base-10 logarithms of condition numbers of the last block's tokens: by the pixels of one
+    image, mean over images; by the first layer's weights, for all images."""
     model = model.double()
     images = digits()["test"][0][:PICTURES].double()
     by_input = torch.linalg.svdvals(jacobian(Tokens(model), images))  # [batch, 64]
@@ -155,4 +143,5 @@ def measure(name: str) -> Figures:
     return {"parameters": parameters} | figures | {"losses": losses, "loss": best}
 
 
-STUDY = Survey("inversion_and_training", list(ARCHITECTURES), measure, SEEDS)
+ROWS = {name: partial(measure, name) for name in ARCHITECTURES}
+STUDY = Survey("inversion_and_training", ROWS, SEEDS, digits="")

@@ -1,12 +1,12 @@
-"""Which optimiser inverts the models of the papers?
+"""Which optimiser inverts torchvision's models, those of the papers?
 
-A photograph, through torchvision's models to several depths. Each optimiser gets the activation
-alone, a start as in the source, and equally many evaluations; on a GPU, if there is one. A row of
+Each gets the activation alone, a start as in the source, and equally many evaluations. A row of
 ViT-L/16 or H/14 takes hours on a CPU: name those that you want.
 """
 
 import base64
 import io
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from minivit.import_torchvision import imported
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
-from studies.runner.survey import NotHere, Survey
+from studies.runner.survey import Survey
 from vitlab.data.photographs import photograph
 from vitlab.inversion import invert
 
@@ -31,12 +31,6 @@ MODELS: dict[str, tuple[int, str, tuple[int, ...]]] = {
     "vit_h_14": (224, "IMAGENET1K_SWAG_LINEAR_V1", (1, 16, 32)),
     "vit_l_16": (512, "IMAGENET1K_SWAG_E2E_V1", (1, 12, 24)),
 }
-ROWS = [
-    f"{name} block {block} {kind}"
-    for name, (_, _, blocks) in MODELS.items()
-    for block in blocks
-    for kind in ("untrained", "trained")
-]
 OPTIMISERS = ("gd", "adam", "lbfgs")
 EVALUATIONS = 200
 SHOWN = 112  # pixels of a stored image
@@ -47,7 +41,7 @@ def network(name: str, kind: str) -> Model:
     if kind == "trained":
         url = imported().models.get_model_weights(name)[weights].url
         if not Path(torch.hub.get_dir(), "checkpoints", Path(url).name).exists():
-            raise NotHere(f"{Path(url).name} is not in torch.hub's cache")
+            raise FileNotFoundError(f"{Path(url).name} is not in torch.hub's cache")
         return minivit.load(name, weights, image_size=size)
     torch.manual_seed(0)
     model = minivit.create(name, image_size=size).eval()
@@ -55,8 +49,7 @@ def network(name: str, kind: str) -> Model:
     return model
 
 
-def measure(row: str) -> dict[str, Any]:
-    name, _, block, kind = row.split()
+def measure(name: str, block: int, kind: str) -> dict[str, Any]:
     model = network(name, kind)
     images = model.preprocess(photograph("chelsea")[None])
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -65,9 +58,7 @@ def measure(row: str) -> dict[str, Any]:
     for optimizer in OPTIMISERS:
         # Gradient descent spends 21 of them on the length of its step.
         steps = EVALUATIONS - 21 * (optimizer == "gd")
-        way: Any = invert(
-            model, images, f"blocks.{int(block) - 1}", optimizer=optimizer, steps=steps
-        )
+        way: Any = invert(model, images, f"blocks.{block - 1}", optimizer=optimizer, steps=steps)
         distance = way.feature_distance.nan_to_num(float("inf"))[0]
         figures[optimizer] = {
             "evaluations": int(way.evaluations),
@@ -89,4 +80,10 @@ def stored(image: Tensor, original: Tensor) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-STUDY = Survey("inversion_at_scale", ROWS, measure)
+ROWS = {
+    f"{name} block {block} {kind}": partial(measure, name, block, kind)
+    for name, (_, _, blocks) in MODELS.items()
+    for block in blocks
+    for kind in ("untrained", "trained")
+}
+STUDY = Survey("inversion_at_scale", ROWS, digits="")

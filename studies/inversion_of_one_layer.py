@@ -1,12 +1,12 @@
 """How much of an image does one layer keep, and how hard is it to recover?
 
-Corners of photographs, 8 x 8 pixels and so four tokens, go through the first norm and attention, or
-norm and MLP, of the small ViT. They are recovered from the output by gradient descent, and then by
-Gauss-Newton, from noise and from near the image. Where a search misses the output, its derivatives
-tell whether it ended at a local minimum. Finally every residual branch of attention is inverted on
-whole photographs, with its LayerNorm and without. In float64.
+Corners of photographs, 8 x 8 pixels and so four tokens, are recovered from the first norm and
+attention, or MLP, of the small ViT: by gradient descent, then by Gauss-Newton, from noise and from
+near the image. Where a search misses the output, its derivatives tell whether it ended at a local
+minimum. Every residual branch of attention is inverted on whole photographs, with and without norm.
 """
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -46,8 +46,8 @@ def layer(model: Any, part: str, side: int = CORNER) -> Operator:
 def descend(function: Operator, images: Tensor, start: Tensor) -> dict[str, Tensor]:
     """Gradient descent on half the squared distance of the outputs, for every step size.
 
-    For every image the least number of steps of any step size until the output is matched better
-    than the shifted image matches it, infinite if never; and where the best step size ended.
+    For every image the least number of steps until the output is matched better than the shifted
+    image matches it, infinite if never; and where the best step size ended.
     """
     y = function(images)
     goal = norms(function(images + SHIFT * noise_like(images)) - y).repeat(len(RATES))
@@ -110,10 +110,8 @@ def stationary(function: Operator, x: Tensor, y: Tensor) -> dict[str, float]:
 
 
 def undone(model: ViT, images: Tensor, norm: bool) -> list[dict[str, Any]]:
-    """For each block: for how many images the inverse of the branch recovers the tokens.
-
-    Also the size of each image's tokens, and how much the branch stretches from them to the output.
-    """
+    """For each block: of how many images the inverse of the branch recovers the tokens; the size of
+    the tokens, and how much the branch stretches from them to the output."""
     table = []
     for i, block in enumerate(model.blocks):
         x = activation(model, f"blocks.{i - 1}" if i else "positions")(images)
@@ -154,11 +152,12 @@ def conditions(model: ViT, corners: Tensor, side: int) -> dict[str, list[float]]
     return numbers
 
 
-def measure(row: str) -> dict[str, Any]:
+def measure(seed: int | None = None) -> dict[str, Any]:
+    """The figures of the trained model, or of the untrained one of a seed."""
     model: Any = minivit.load("cifar10_vit_gap")
     images = model.preprocess(crops(40, 32)[0][:PICTURES]).double()
-    if row != "trained":
-        torch.manual_seed(int(row.split()[1]))
+    if seed is not None:
+        torch.manual_seed(seed)
         model = minivit.create("vit_32px")
     model = model.double().eval().requires_grad_(False)
     corners, larger = images[..., : 4 * CORNER, : 4 * CORNER], images[:1, :, :16, :16]
@@ -175,5 +174,5 @@ def measure(row: str) -> dict[str, Any]:
     }
 
 
-ROWS = ["trained", *(f"untrained {seed}" for seed in range(5))]
-STUDY = Survey("inversion_of_one_layer", ROWS, measure, seeds=tuple(range(5)))
+ROWS = {"trained": measure} | {f"untrained {seed}": partial(measure, seed) for seed in range(5)}
+STUDY = Survey("inversion_of_one_layer", ROWS, range(5), digits="")

@@ -1,13 +1,12 @@
 """What optimisers bring back of photographs, in float32, from the source's start.
 
-``inversion_in_miniature``: do the source's inversions work in miniature? An untrained ViT whose
-patches have four times as many numbers as its tokens, as in ViT-B/32, behind an embedding that
-keeps most of an image. ``inversion_rates``: the source's descent, with a Gaussian after each step,
-by learning rate; also through an untrained ResNet. ``inversion_by_depth``: trained and untrained,
-ViT and ResNet, from three blocks, two photographs that no model has seen, and L-BFGS from a first
-guess where tokens allow one.
+``inversion_in_miniature``: the source's inversions of an untrained ViT whose patches have four
+times as many numbers as its tokens, as in ViT-B/32, behind an embedding that keeps most of an
+image. ``inversion_rates``: the source's descent, with a Gaussian after each step, by learning rate.
+``inversion_by_depth``: three blocks of trained and untrained models, two photographs.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -63,9 +62,9 @@ def errors(way: Any) -> Figures:
     }
 
 
-def in_miniature(row: str) -> Figures:
+def in_miniature(seed: int) -> Figures:
     """Gradient descent with few steps and with many, and L-BFGS, by depth."""
-    image, vit = astronaut(), with_fitted_embedding(miniature(int(row.removeprefix("seed "))))
+    image, vit = astronaut(), with_fitted_embedding(miniature(seed))
 
     def back(at: str, optimizer: str, steps: int) -> Figures:
         return errors(invert(vit, image, at=at, optimizer=optimizer, steps=steps))
@@ -84,9 +83,8 @@ def in_miniature(row: str) -> Figures:
     }
 
 
-def by_rate(row: str) -> Figures:
+def by_rate(seed: int) -> Figures:
     """What each learning rate leaves; none where it diverges."""
-    seed = int(row.removeprefix("seed "))
     torch.manual_seed(seed)
     models = {"resnet": minivit.create("resnet_32px").eval(), "vit": miniature(seed)}
     descend = partial(invert, image=astronaut(), optimizer="gd", blur=BLUR, steps=RATE_STEPS)
@@ -129,10 +127,13 @@ def by_depth(row: str) -> Figures:
     return figures
 
 
-def survey(name: str, measure: Any, seeds: int) -> Survey:
-    return Survey(name, [f"seed {seed}" for seed in range(seeds)], measure, range(seeds))
+def by_seed(name: str, measure: Callable[[int], Figures], seeds: int) -> Survey:
+    rows = {f"seed {seed}": partial(measure, seed) for seed in range(seeds)}
+    return Survey(name, rows, range(seeds), digits="")
 
 
-inversion_in_miniature = survey("inversion_in_miniature", in_miniature, 5)
-inversion_rates = survey("inversion_rates", by_rate, 10)
-inversion_by_depth = Survey("inversion_by_depth", MODELS, by_depth)
+inversion_in_miniature = by_seed("inversion_in_miniature", in_miniature, 5)
+inversion_rates = by_seed("inversion_rates", by_rate, 10)
+inversion_by_depth = Survey(
+    "inversion_by_depth", {row: partial(by_depth, row) for row in MODELS}, digits=""
+)

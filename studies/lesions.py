@@ -1,9 +1,8 @@
 """Take it away, put it in: what models lose with a part, by what is put in its place.
 
-ResNets of 15 blocks, in three stages or in one, are trained on generated images of shapes, and
-lose each block in turn. Small ViTs of digits, and shipped models of CIFAR-10, lose each branch by
-zero, by mean and by resampling. ViTs of images of which one quarter decides show which maps of
-relevance find it.
+Deep ResNets of shapes, in three stages or in one, lose each block in turn; ViTs of digits and
+shipped models each branch, by zero, by mean and by resampling. ViTs of images of which one quarter
+decides show which maps of relevance find it.
 """
 
 import copy
@@ -16,9 +15,8 @@ from torch import nn
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
-from studies.shared.figures import survey
 from studies.shared.planted import planted, two_digits
 from studies.shared.shape_models import SIZES, shapes
 from studies.shared.training import accuracy, fit, fitted
@@ -36,10 +34,8 @@ BRANCH = "norm2"  # of a ResNet's block, the last module before the addition
 
 
 def resnet(kind: str, seed: int) -> Figures:
-    """A ResNet's accuracy whole and without each block, and CKA of its blocks.
-
-    That in three stages loses blocks in two more ways: by the mean, and its second convolution.
-    """
+    """A ResNet's accuracy whole and without each block, and CKA of its blocks; in three stages also
+    with blocks by their mean, and without their second convolution."""
     (images, targets, _), (test, truth, _) = shapes("train"), shapes("test")
     torch.manual_seed(seed)
     model = minivit.create("resnet_32px", **SIZES, width=8, stages=STAGES[kind])
@@ -85,11 +81,11 @@ def by_ways(model: Model, test: Split, train: Split, *names: str) -> Figures:
 def shipped(name: str) -> Figures:
     test, train = (inputs.pictures("CIFAR10", 500, part) for part in ("test", "train"))
     names = [f"blocks.?.{BRANCH}"] if name == "cifar10_resnet" else []
-    return by_ways(inputs.model(name), test, train, *names)
+    return by_ways(minivit.load(name), test, train, *names)
 
 
 OTHERS = {"digits": digits, "planted": planted, "two digits": two_digits}
-STUDY = survey(
+STUDY = Survey(
     "lesions",
     {f"{kind}: {seed}": partial(resnet, kind, seed) for seed in SEEDS for kind in STAGES}
     | {f"{kind}: {seed}": partial(f, seed) for kind, f in OTHERS.items() for seed in SEEDS}

@@ -1,13 +1,11 @@
 """What do searches find that have more steps, a trained embedding, or more photographs?
 
 Where ``ablations`` and ``inversion_of_one_layer`` have untrained embeddings, few steps and norms
-cut out of a trained model, here untrained ViTs get the embedding of the trained one, and descent
-1,000 steps; L-BFGS gets a first guess and as many as 320 steps; and attention with a
-residual connection is undone in models trained with norms and without.
+cut out of a trained model, here are an embedding from the trained model, 1,000 steps of descent,
+320 of L-BFGS from a first guess, and models trained without norms.
 """
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -17,8 +15,7 @@ from torch import Tensor
 
 import minivit
 from studies.inversion_of_one_layer import undone
-from studies.runner.survey import Figures
-from studies.shared.figures import survey
+from studies.runner.survey import Figures, Survey
 from studies.shared.recovery import highlight, psnr, psnr_of_each, start, without
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
@@ -44,8 +41,8 @@ def photographs(number: int) -> Tensor:
 def by_descent(seed: int, part: str) -> Figures:
     """Of an untrained ViT of 24 blocks behind the embedding of a trained one, by depth.
 
-    For one photograph: dB after a tenth of the steps and after all; the first step whose output is
-    nearer than that of the slightly shifted image. None where it never was, or descent ran away.
+    dB of a photograph after a tenth of the steps and after all; the first step whose output is
+    nearer than that of the slightly shifted image. None if it never was, or descent ran away.
     """
     torch.manual_seed(seed)
     model = minivit.create("vit_32px", **VIT).eval()
@@ -72,10 +69,9 @@ def after(way: Any, image: Tensor, evaluations: int) -> float:
 
 
 def by_lbfgs(name: str, part: str = "") -> Figures:
-    """Behind the last block, from a first guess: dB of each image, and where contrast was found.
+    """Behind the last block, from a first guess, by steps: dB of each image, where contrast is.
 
-    By number of steps; also the dB of the noise that a search starts from otherwise, and of the
-    guess.
+    Also the dB of the noise that a search starts from otherwise, and of the guess.
     """
     whole: Any = minivit.load(name).eval()
     model: Any = without(whole, part)
@@ -102,7 +98,7 @@ def undo(name: str) -> Figures:
     return {"photographs": UNDONE, "blocks": undone(model, images, True)}
 
 
-ROWS: dict[str, Callable[[], Figures]] = {
+ROWS = {
     TRAINED: partial(by_lbfgs, TRAINED),
     **{f"{TRAINED} without {k}": partial(by_lbfgs, TRAINED, k) for k in ("attention", "mlp")},
     "cifar10_mixer": partial(by_lbfgs, "cifar10_mixer"),
@@ -113,4 +109,4 @@ ROWS: dict[str, Callable[[], Figures]] = {
         for part in ("", "norm", "attention", "mlp")
     },
 }
-STUDY = survey("longer_searches", ROWS, SEEDS, digits="")
+STUDY = Survey("longer_searches", ROWS, SEEDS, digits="")

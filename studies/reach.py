@@ -1,11 +1,9 @@
 """How far must attention see, and must it depend on the image?
 
-ViTs that read the digits pixel by pixel, with attention that sees all of the grid, a neighbourhood,
-or a window; or whose mixing weights are learned but the same in all images, with 1 head and about
-as many parameters as attention, or with as many heads. At the rate that did best on the validation
-part in short trainings; ``wider`` tries one more, and ``more`` rows have five more seeds, since the
-first five left open which of two is better. ``curvature`` rows: the share of negative curvature and
-the largest eigenvalue early in training.
+ViTs read the digits pixel by pixel, with attention that sees all of the grid, a neighbourhood, or a
+window; or with ``static`` mixing weights, learned but the same in all images. At the rate best on
+the validation part in short trainings; ``wider`` tries one more; ``more`` rows have five more
+seeds, since the first five left open which of two is better. ``curvature``: early in training.
 """
 
 from collections.abc import Iterable
@@ -20,9 +18,8 @@ import minivit
 from minivit.model import Model
 from minivit.parts import window_mask
 from studies.runner.run import spread
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared.digit_models import fraction_of
-from studies.shared.figures import over_seeds, survey
 from studies.shared.training import fitted, scores_of, search
 from vitlab.data import Data, Split, load_data
 from vitlab.instruments.density import density
@@ -61,18 +58,6 @@ class StaticMixing(nn.Module):
         return self.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
 
 
-class Limited(nn.Module):
-    """Attention that keeps to a mask of its own, as every other block of a Swin does."""
-
-    def __init__(self, attention: nn.Module, mask: Tensor) -> None:
-        super().__init__()
-        self.attention = attention
-        self.register_buffer("mask", mask)
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        return self.attention(x, self.mask)
-
-
 def vit(mixing: str) -> Model:
     """An untrained ViT, from torch's random numbers."""
     limits: dict[str, Any] = {"local": {"3 x 3": 3, "5 x 5": 5}.get(mixing)}
@@ -83,9 +68,9 @@ def vit(mixing: str) -> Model:
         if mixing.startswith("static"):
             heads = 1 if mixing.endswith("1 head") else SIZES["heads"]
             block.attention = StaticMixing(GRID[0] * GRID[1], SIZES["dim"], heads)
-        elif mixing == "shifted windows" and i % 2:
+        elif mixing == "shifted windows" and i % 2:  # as every other block of a Swin
             shifted = window_mask(GRID, WINDOW, shift=WINDOW // 2)
-            block.attention = Limited(block.attention, shifted)
+            block.attention.register_forward_pre_hook(lambda _, x, mask=shifted: (x[0], mask))
     return model
 
 
@@ -140,7 +125,7 @@ def curvature(mixing: str) -> Figures:
     return over_seeds(rows)
 
 
-STUDY = survey(
+STUDY = Survey(
     "reach",
     {f"{mixing}, all": partial(searched, mixing, "all") for mixing in MIXING}
     | {f"{mixing}, tenth": partial(searched, mixing, "tenth") for mixing in FEW}

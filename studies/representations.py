@@ -1,9 +1,8 @@
 """How alike are the layers of different models, and what can be read from them?
 
-Layers are compared by CKA, by linear probes, and by how well they localise: on 1,000 test images of
-CIFAR-10, localisation on 4,000, since the share of tokens that hit their own patch grows up to
-about 2,000. Figures for each quarter of the images show how much depends on them. The row of digits
-trains small models first, seconds each.
+On 1,000 test images of CIFAR-10, localisation on 4,000, since the share of tokens that hit their
+own patch grows up to about 2,000. Figures for each quarter of the images show how much depends on
+them.
 """
 
 import math
@@ -16,21 +15,15 @@ from torch import Tensor
 import minivit
 from minivit.model import Model
 from minivit.patches import patchify
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import SEEDS, digits, points, summary
-from studies.shared.figures import survey
 from vitlab.claims.measurements.representations import across
 from vitlab.instruments import Localisation, branch_ratios, cka, probes, readable
 from vitlab.instruments.representations import representations
 
 VIT, CLASS, MIXER, RESNET = (f"cifar10_{x}" for x in ("vit_gap", "vit_cls", "mixer", "resnet"))
-UNTRAINED = {
-    "untrained vit": "vit_32px",
-    "untrained mixer": "mixer_32px",
-    "untrained resnet": "resnet_32px",
-    "untrained vit without residuals": "vit_32px",
-}
+UNTRAINED = [f"untrained {x}" for x in ("vit", "mixer", "resnet", "vit without residuals")]
 TAPS = ("", ".norm1", ".attention", ".norm2", ".mlp.activation", ".mlp")  # of a block
 
 
@@ -136,14 +129,13 @@ def layers(model: Model, images: Tensor, **other: Any) -> Figures:
 def loaded(name: str) -> Model:
     if name in UNTRAINED:
         torch.manual_seed(0)
-        model = minivit.create(UNTRAINED[name]).eval()
+        model = minivit.create(f"{name.split()[1]}_32px").eval()
         if name.endswith("without residuals"):
             model = minivit.remove(model, "residual")
         model.preprocess = loaded(VIT).preprocess
         return model
-    return inputs.model(name)
+    return minivit.load(name)
 
 
-MODELS = (VIT, CLASS, MIXER, RESNET, *UNTRAINED)
-ROWS = {name: partial(measure, name) for name in MODELS}
-STUDY = survey("representations", ROWS | {"vit and resnet": between, "digits": digits}, SEEDS)
+ROWS = {name: partial(measure, name) for name in (VIT, CLASS, MIXER, RESNET, *UNTRAINED)}
+STUDY = Survey("representations", ROWS | {"vit and resnet": between, "digits": digits}, SEEDS)

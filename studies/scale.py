@@ -1,8 +1,8 @@
 """Attention beside convolution and recurrence at equal parameters, and patches filled in.
 
-``retrieval`` rows: small readers trained on 4 to 16 pairs, tested on up to 256; in ``marked`` rows
-a single value has to be kept. ``digits`` rows: a ViT of two blocks whose attention is replaced, of
-about as many parameters. ``masked``: a ViT that learns without labels to fill in patches.
+``retrieval``: small readers trained on 4 to 16 pairs, tested on up to 256; in ``marked`` rows a
+single value has to be kept. ``digits``: ViTs whose attention is replaced. ``masked``: a ViT that
+learns without labels to fill in patches.
 """
 
 from functools import partial
@@ -15,9 +15,8 @@ import minivit
 from minivit.hybrid import to_map, to_tokens
 from minivit.model import Model
 from studies.runner.run import operations
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared.digit_models import fraction_of
-from studies.shared.figures import over_seeds, survey
 from studies.shared.masked_patches import masked_patches
 from studies.shared.sequences import KEY, LONGEST, Attending, Kind, Reader, pairs, right, taught
 from studies.shared.training import fitted, search
@@ -119,7 +118,7 @@ def trained(kind: str, data: Data, rate: float, seed: int) -> dict[str, float]:
     return {name: evaluate(model, part).accuracy for name, part in parts.items()} | {"test": test}
 
 
-STUDY = survey(
+STUDY = Survey(
     "scale",
     {f"retrieval {kind}": partial(retrieval, kind) for kind in READERS}
     | {f"digits {kind}": partial(digits, kind) for kind in WIDTHS}

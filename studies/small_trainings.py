@@ -1,19 +1,15 @@
-"""The studies that train small models, each in a few lines: what competes, and what follows.
-
-The stored rows ``none`` of ``positions`` and all of ``width`` were created without the parts that
-are removed here, and so began with other weights.
-"""
+"""The studies that train small models, each in a few lines: what competes, and what follows."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import minivit
+from minivit.model import Model
 from studies.runner.pool import weights_of
 from studies.runner.run import Run
 from studies.runner.storage import Store
 from studies.runner.study import Rows, Runs, Study
-from studies.shared.measures import confidence
 from studies.shared.small_models import (
     MODELS,
     NOTHING,
@@ -26,6 +22,8 @@ from studies.shared.small_models import (
     search,
     variants,
 )
+from studies.shared.training import outputs
+from vitlab.data import Split
 from vitlab.training.recipe import DEFAULTS
 
 
@@ -39,6 +37,12 @@ def seeds(number: int, *fewer: int) -> Callable[[str, Run], list[Run]]:
 SHIFTED = NOTHING | {"shift": 0.125, "flip": True}
 STRONG = SHIFTED | {"operations": 2, "magnitude": 0.5, "mixup": 0.5, "cutout": 0.5}
 AUGMENTED = {"none": NOTHING, "weak": SHIFTED, "strong": STRONG}
+
+
+def confidence(model: Model, split: Split) -> float:
+    """The mean of the largest probability: the accuracy that the model predicts for itself."""
+    logits = outputs(model.eval(), model.preprocess(split.images))
+    return logits.double().softmax(1).amax(1).mean().item()
 
 
 def confidences(finals: Runs, store: Store) -> Rows:
@@ -116,10 +120,7 @@ random_labels = Study("random_labels", {f: search(f) for f in ("resnet", "vit")}
 
 
 def with_depth(family: str, depth: int, removed: tuple[str, ...]) -> list[Run]:
-    """With residuals and without, each searches for its own rate: they may want another.
-
-    Patches of 8 pixels, so 16 tokens, make deep models cheap.
-    """
+    """With residuals and without, each searches for its own rate. 16 tokens are cheap."""
     model = MODELS[family]
     changes = model.changes | {"patch_size": 8, "depth": depth}
     run = replace(model, changes=changes, recipe=replace(model.recipe, steps=350), removed=removed)

@@ -1,9 +1,8 @@
 """Does attention smooth, does smoothing make ensembles, and would another average do as well?
 
 Small models of generated shapes, trained with attention or with something else in its place, and
-ResNets with and without blur and attention; for the class of an image, or of every patch. Then the
-shipped models of CIFAR-10: variance through depth, and accuracy with other averages in the place of
-attention.
+ResNets with and without blur and attention. Then the shipped models of CIFAR-10: variance through
+depth, and accuracy with other averages in the place of attention.
 """
 
 from collections.abc import Callable
@@ -16,19 +15,14 @@ from torch import Tensor
 
 import minivit
 from minivit.model import Model
+from minivit.parts import local_mask
 from minivit.vit import MultiHeadAttention, ViT
-from studies.runner.survey import Figures
+from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared import inputs
-from studies.shared.figures import over_seeds, survey
 from studies.shared.shape_models import PerPatch, classifier, mean_iou, mixed, new, shapes, steps_of
 from studies.shared.training import accuracy, fit, outputs
 from vitlab.instruments.ensembles import ensemble, position_ensembles
-from vitlab.instruments.smoothing import (
-    between_patches,
-    box_blur,
-    gaussian_smoothing,
-    mean_attention,
-)
+from vitlab.instruments.smoothing import between_patches, gaussian_smoothing, mean_attention
 from vitlab.instruments.variance import branch_variance, feature_variance
 
 SEEDS = range(5)
@@ -125,13 +119,12 @@ def variances(model: Model, images: Tensor) -> Figures:
 
 
 def in_place(model: ViT, other: Tensor, images: Tensor, labels: Tensor) -> dict[str, float]:
-    """Accuracy of a trained model with other averages in the place of its attention.
-
-    ``"own mean"`` is the mean of its attention over the ``other`` images.
-    """
+    """Accuracy with averages in the place of attention; ``other`` images give its own mean."""
     grid = model.config.grid
     kernels = {f"gaussian {width}": gaussian_smoothing(grid, width) for width in WIDTHS}
-    kernels |= {"box 3": box_blur(grid, 3), "mean": gaussian_smoothing(grid, torch.inf)}
+    near = local_mask(grid, 3).double()
+    kernels["box 3"] = near / near.sum(1, keepdim=True)
+    kernels["mean"] = gaussian_smoothing(grid, torch.inf)
     averages: dict[str, Any] = {
         name: between_patches(model, images, kernel) for name, kernel in kernels.items()
     }
@@ -145,7 +138,7 @@ def in_place(model: ViT, other: Tensor, images: Tensor, labels: Tensor) -> dict[
 
 def of_cifar10(name: str) -> Figures:
     """Variances of a trained model, and its accuracy with other averages in place of attention."""
-    model = inputs.model(name)
+    model = minivit.load(name)
     test, train = inputs.pictures("CIFAR10", 1000), inputs.pictures("CIFAR10", 500, "train")
     images, other = model.preprocess(test.images), model.preprocess(train.images)
     figures = variances(model, images[::4])  # of all classes, which stand in order
@@ -166,4 +159,4 @@ ROWS: dict[str, Callable[[], Figures]] = {
     **{f"longer {kind}": partial(by_seed, longer, kind) for kind in LONGER},
     **{f"more {kind}": partial(accuracies, kind) for kind in KINDS if kind.startswith("vit")},
 }
-STUDY = survey("smoothing", ROWS, SEEDS)
+STUDY = Survey("smoothing", ROWS, SEEDS)

@@ -1,16 +1,15 @@
 """Can images be recovered exactly from the last block?
 
-``unwinding``: twenty images that a model was not trained on go through all of its blocks in
-float64; :func:`vitlab.inversion.unwind` gets the tokens alone. Fewer images where each search takes
-minutes. ``inversion_by_descent``: how near gradient descent comes to the same images, which are
-known to be in the tokens. ``unwinding_from_nearby``: for the trained models whose images are not
-found, the last resort, the search to the pixels, begins at the image plus noise. Where it arrives,
-the tokens hold it.
+``unwinding``: images that a model was not trained on, in float64; fewer where each search takes
+minutes. ``inversion_by_descent``: how near gradient descent comes to the same images.
+``unwinding_from_nearby``: where images are not found, the last resort, the search to the pixels,
+begins at the image plus noise: where it arrives, the tokens hold it.
 """
 
 import math
 import time
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,15 +22,7 @@ from studies.shared import inputs
 from studies.shared.recovery import psnr_of_each, start
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
-from vitlab.inversion import (
-    Told,
-    Unwound,
-    decibels,
-    hidden_directions,
-    invert,
-    noise,
-    unwind,
-)
+from vitlab.inversion import Told, Unwound, decibels, hidden_directions, invert, noise, unwind
 from vitlab.krylov import norms
 
 PICTURES = 20
@@ -55,10 +46,14 @@ def model_and_images(row: str) -> tuple[Any, Tensor]:
         model: Any = minivit.create(name).eval()
         images = (crops(PICTURES, model.config.image_size)[0] / 255 - 0.5) / 0.25
     else:
-        model = inputs.model(name)
+        model = minivit.load(name)
         data = "DIGITS" if name.startswith("digits") else "CIFAR10"
         images = model.preprocess(inputs.pictures(data, PICTURES).images)
     return model, images[:: PICTURES // FEW.get(row, PICTURES)]
+
+
+def unwound(row: str) -> Figures:
+    return led_back(*model_and_images(row))
 
 
 def led_back(model: Any, images: Tensor) -> Figures:
@@ -94,9 +89,9 @@ def led_back(model: Any, images: Tensor) -> Figures:
 
 def way(result: Unwound) -> str:
     """How unwinding one image ended, and what failed before."""
-    solved = [stage for stage in result.stages if not stage.error.isnan().any()]
-    astray = [s for s in solved if s.error > (result.tolerance if "pixels" in s.name else 1e-8)]
-    last = solved[-1].name if result.exact else "nowhere"
+    stages = result.stages
+    astray = [s for s in stages if s.error > (result.tolerance if "pixels" in s.name else 1e-8)]
+    last = stages[-1].name if result.exact else "nowhere"
     if not astray:
         return "block by block"
     first = astray[0].name
@@ -138,9 +133,13 @@ def from_nearby(row: str) -> Figures:
 
 
 unwinding = Survey(
-    "unwinding", [*TRAINED, *UNTRAINED], lambda row: led_back(*model_and_images(row))
+    "unwinding", {row: partial(unwound, row) for row in (*TRAINED, *UNTRAINED)}, digits=""
 )
-inversion_by_descent = Survey("inversion_by_descent", TRAINED, by_descent)
+inversion_by_descent = Survey(
+    "inversion_by_descent", {row: partial(by_descent, row) for row in TRAINED}, digits=""
+)
 unwinding_from_nearby = Survey(
-    "unwinding_from_nearby", ["cifar10_mixer", "cifar10_vit"], from_nearby
+    "unwinding_from_nearby",
+    {row: partial(from_nearby, row) for row in ("cifar10_mixer", "cifar10_vit")},
+    digits="",
 )

@@ -5,6 +5,7 @@ longest, whose first layers are convolutions, only the attention distances.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -40,7 +41,7 @@ SEEDS = range(5)
 def measure(row: str) -> Figures:
     """The distances of one row; for a trained model also what it loses without its parts."""
     # An untrained model takes the preprocessing of a trained one.
-    model: Any = inputs.model(TRAINED[0] if row == UNTRAINED else row)
+    model: Any = minivit.load(TRAINED[0] if row == UNTRAINED else row)
     test = inputs.pictures("CIFAR10", PICTURES)
     images, labels = model.preprocess(test.images), test.labels
     models = untrained(model) if row == UNTRAINED else [model]
@@ -76,8 +77,8 @@ def importance(parts: Importance) -> Figures:
 def limited(model: Any, images: Tensor, labels: Tensor) -> dict[str, list[list[float]]]:
     """Loss and accuracy where one block's attention is limited, ``[blocks, 2]`` for each limit.
 
-    ``near``: to the 3 x 3 patches around the query. ``far``: to all others. ``even``: uniform, as
-    queries are zero. A class token attends to all, and all may attend to it.
+    ``near``: to the 3 x 3 patches around the query, ``far``: to all others, ``even``: as queries
+    are zero. A class token attends to all, and all may attend to it.
     """
     extra = int(model.class_token is not None)
     near = local_mask(model.config.grid, 3, bool(extra))
@@ -104,9 +105,8 @@ def limited(model: Any, images: Tensor, labels: Tensor) -> dict[str, list[list[f
 def agreement(model: Any, images: Tensor) -> Figures:
     """Rank correlation of maps over the patches with the effect of deleting each patch.
 
-    The effect is how much the logit falls; how much it changes; and how much that of another image
-    changes, which shows what maps have in common whatever the image. ``gain_by_identity`` is, for
-    each image, how much adding the identity improves the correlation of rollout with the change.
+    The effect: how much the logit falls; changes; and changes of another image, which shows what
+    maps have in common whatever the image. ``gain_by_identity``: of rollout with the change.
     """
     falls = token_ablation(model, images)  # [n, patches]
     targets = falls, falls.abs(), falls.abs().roll(1, 0)
@@ -129,4 +129,5 @@ def agreement(model: Any, images: Tensor) -> Figures:
     }
 
 
-STUDY = Survey("where_attention_looks", [*TRAINED, LONGEST, UNTRAINED], measure, SEEDS)
+ROWS = {row: partial(measure, row) for row in (*TRAINED, LONGEST, UNTRAINED)}
+STUDY = Survey("where_attention_looks", ROWS, SEEDS, digits="")

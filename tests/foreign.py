@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import timm
 import torch
 import transformers
 from timm.layers import LayerNorm, SwiGLUPacked
@@ -105,10 +104,3 @@ REPRESENTATIVE = [
     (huggingfaces, "Dinov2Model, giant"),
     (huggingfaces, "SiglipVisionModel"),
 ]
-
-
-def real(name, dtype):
-    """A model of timm of its full size, without the time that its own initial weights take."""
-    with torch.device("meta"):
-        model = timm.create_model(name)
-    return draw(model.to(dtype).to_empty(device="cpu").eval())

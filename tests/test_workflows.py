@@ -1,4 +1,4 @@
-"""Workflows and issue forms: what two linters say of them, and that they would see a fault."""
+"""Workflows and issue forms: what two linters say of them."""
 
 import re
 import subprocess
@@ -11,60 +11,18 @@ from book.tools.address import ROOT
 GITHUB = ROOT / ".github"
 WORKFLOWS = sorted(GITHUB.glob("workflows/*.yml"))
 FORMS = sorted(GITHUB.glob("ISSUE_TEMPLATE/*.yml"))
-TESTS = (GITHUB / "workflows/tests.yml").read_text(encoding="utf-8")
-FORM = FORMS[0].read_text(encoding="utf-8")
-
-
-def ran(command):
-    result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
-    return result.returncode, result.stdout + result.stderr
-
-
-def zizmor(files):
-    """What can be misused: actions that may change, broad permissions, text that becomes code."""
-    return ran([Path(sysconfig.get_path("scripts"), "zizmor"), "--offline", "--quiet", *files])
-
-
-def schema(name, files):
-    return ran(
-        [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{name}", *files]
-    )
 
 
 def test_the_linters_find_nothing():
-    for code, said in (
-        zizmor(WORKFLOWS),
-        schema("github-workflows", WORKFLOWS),
-        schema("github-issue-forms", FORMS),
-        schema("dependabot", [GITHUB / "dependabot.yml"]),
-    ):
-        assert code == 0, said
-
-
-WEAKNESSES = [
-    ("unpinned-uses", r"@[0-9a-f]{40} # v6.0.2", "@v6"),
-    ("artipacked", r"persist-credentials: false", "fetch-depth: 1"),
-    ("excessive-permissions", r"permissions:\n +contents: read", "permissions: write-all"),
-    ("template-injection", r"run: python -m pytest --nbval", "run: echo ${{ github.head_ref }}"),
-]
-
-
-def test_a_planted_weakness_or_slip_is_found(tmp_path):
-    planted, text = tmp_path / "tests.yml", TESTS
-    for _, old, new in WEAKNESSES:
-        text = re.sub(old, new, text)
-    planted.write_text(text, encoding="utf-8")
-    code, said = zizmor([planted])
-    assert code != 0 and all(f"[{name}]" in said for name, *_ in WEAKNESSES), said
-    for name, text, old, new in [
-        ("github-workflows", TESTS, "runs-on", "runs-at"),
-        ("github-workflows", TESTS, "contents: read", "contents: some"),
-        ("github-issue-forms", FORM, "label: Claim", "title: Claim"),
-        ("github-issue-forms", FORM, "type: input", "type: field"),
-    ]:
-        planted.write_text(text.replace(old, new), encoding="utf-8")
-        code, said = schema(name, [planted])
-        assert code != 0 and planted.name in said, said
+    """What can be misused, such as actions that may change, and what the forms of GitHub are."""
+    programs = [[Path(sysconfig.get_path("scripts"), "zizmor"), "--offline", "--quiet", *WORKFLOWS]]
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
+    programs.append([*check, "vendor.github-workflows", *WORKFLOWS])
+    programs.append([*check, "vendor.github-issue-forms", *FORMS])
+    programs.append([*check, "vendor.dependabot", GITHUB / "dependabot.yml"])
+    for program in programs:
+        done = subprocess.run(program, capture_output=True, text=True, encoding="utf-8")
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_an_action_is_the_same_wherever_it_is_used_and_says_its_version():

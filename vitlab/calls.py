@@ -44,12 +44,8 @@ def sublayer(
 
     The module's other arguments, such as masks, stay as they were in that call. If it got its input
     several times, as query, key and value, the function's argument replaces all of them. The
-    function does not change its argument, even if the module works in place.
-
-    Raises:
-        LookupError: No module has this name; the message lists similar ones.
-        ValueError: Several modules have.
-        RuntimeError: The module did not run, or reads or returns other than one floating tensor.
+    function does not change its argument, even if the module works in place. RuntimeError where
+    the module did not run, or reads or returns other than one floating tensor.
     """
     module = one(model, name)
     calls: list[Any] = []

@@ -31,12 +31,11 @@ def notebook(name: str) -> Path:
 
 
 class Length(NamedTuple):
-    """How long a chapter takes, in minutes rounded up to five, and its words of prose."""
+    """How long a chapter takes, in minutes rounded up to five."""
 
     core: int
     deeper: int
     exercises: int
-    core_words: int
 
     def __str__(self) -> str:
         core = f"Core {self.core} min, deeper {self.deeper} min"
@@ -46,19 +45,16 @@ class Length(NamedTuple):
 
 def length(path: Path) -> Length:
     """A line of code takes as long as ten words; exercises, what each asks for."""
-    prose, total = Counter[str](), Counter[str]()  # words by section, without code and with it
-    exercises, section = 0, ""
+    words, exercises, section = Counter[str](), 0, ""  # words by section
     for cell in cells(path):
         if cell.cell_type == "markdown":
             heading = re.search(r"^## (.*)", cell.source, re.MULTILINE)
             section = heading[1] if heading else section
-            prose[section] += len(cell.source.split())
+            words[section] += len(cell.source.split())
             exercises += sum(map(int, re.findall(r"About\s+(\d+)\s+minutes", cell.source)))
         elif not FOLDED & set(tags(cell)):
-            total[section] += WORDS_A_LINE * len(cell.source.splitlines())
-    total += prose
-    deeper = total["Deeper"]
-    for words in (prose, total):
-        del words["Deeper"], words["Exercises"]
-    core, deeper = (-(-words // (5 * WORDS_A_MINUTE)) * 5 for words in (total.total(), deeper))
-    return Length(core, deeper, exercises, prose.total())
+            words[section] += WORDS_A_LINE * len(cell.source.splitlines())
+    deeper = words["Deeper"]
+    core = words.total() - deeper - words["Exercises"]
+    core, deeper = (-(-number // (5 * WORDS_A_MINUTE)) * 5 for number in (core, deeper))
+    return Length(core, deeper, exercises)

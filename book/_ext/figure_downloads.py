@@ -6,7 +6,6 @@ Those that ``book.tools.figures`` has drawn again are there as SVG, and as PNG f
 import re
 import shutil
 import zipfile
-from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -17,13 +16,14 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from book._ext.chapters import notebook
-from book._ext.figures import Copy, figures, picture, scaled, with_figures
+from book._ext.figures import STORED, figures, picture, scaled, with_figures
 from book._ext.pages import html, when_built
 from book.tools.address import FIGURES, ROOT
 from book.tools.notebooks import figure_name
 from course.claims.cite import citation
 
-PLACE, SMALL = "_static/figures", "_static/figures/small"
+PLACE = "_static/figures"
+SMALL = 240  # pixels of a copy to choose by
 FIGURE = re.compile(
     r'<figure class="[^"]*" id="(fig-[\w-]+)">(?:(?!</figure>).)*?'
     r'<img [^>]*src="([^"]*_images/[^"]+\.png)".*?(?=</figcaption>)',
@@ -68,13 +68,15 @@ class FiguresToTake(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         listing = nodes.bullet_list(classes=["figures-to-take"])
-        for copy, (chapter, cell, _) in zip(copies(), figures(), strict=True):
+        for chapter, cell, data in figures():
             self.env.note_dependency(str(notebook(chapter)))
             name = figure_name(cell)
             link = addnodes.pending_xref("", nodes.literal("", name), **TO_A_FIGURE)
             link["reftarget"], link["refdoc"] = name, self.env.docname
-            small = html(copy.tag(f"../{SMALL}"))
-            entry = nodes.list_item("", small, nodes.paragraph("", "", link))
+            small = scaled(f"{chapter[:2]}-{cell.id}", *picture(cell, data), SMALL)
+            entry = nodes.list_item(
+                "", html(small.tag(f"../{STORED}")), nodes.paragraph("", "", link)
+            )
             if (FIGURES / f"{name}.svg").exists():
                 entry += html(
                     f'<p><a href="../{PLACE}/{name}.svg" download>SVG</a> '
@@ -83,15 +85,6 @@ class FiguresToTake(SphinxDirective):
             listing += entry
         archive = f'<p><a href="../{PLACE}/figures.zip" download>All of them in one file</a></p>'
         return [html(archive)] * any(FIGURES.glob("*.svg")) + [listing]
-
-
-@cache
-def copies() -> list[Copy]:
-    """A copy of each figure, to choose by."""
-    return [
-        scaled(f"{chapter[:2]}-{cell.id}", *picture(cell, data), 240)
-        for chapter, cell, data in figures()
-    ]
 
 
 def outdated(app: Sphinx, env: BuildEnvironment, *_: set[str]) -> list[str]:
@@ -106,11 +99,9 @@ def outdated(app: Sphinx, env: BuildEnvironment, *_: set[str]) -> list[str]:
 def write(app: Sphinx) -> None:
     out = Path(app.outdir)
     shutil.rmtree(out / PLACE, ignore_errors=True)
-    (out / SMALL).mkdir(parents=True)
-    for copy in copies():
-        (out / SMALL / copy.file).write_bytes(copy.webp)
     if not any(FIGURES.glob("*.svg")):
         return
+    (out / PLACE).mkdir(parents=True)
     with zipfile.ZipFile(out / PLACE / "figures.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("LICENSE-text", "CITATION.cff"):
             archive.write(ROOT / name, f"figures/{name}")

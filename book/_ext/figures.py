@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 from book._ext.chapters import names, notebook
 from book._ext.edition import address
 from book._ext.pages import html, when_built
-from book.tools.notebooks import cells, display_data, figure_name, outputs, read
+from book.tools.notebooks import cells, display_data, figure_name, of_the_book, outputs, read
 from course.claims.ledger import MIME, chapters
 from course.claims.rows import BOOK
 
@@ -45,7 +45,7 @@ class Copy(NamedTuple):
 
 
 def scaled(name: str, alt: str, file: bytes, widest: int) -> Copy:
-    """An image on white ground, no wider than so many pixels."""
+    """An image on white ground, no wider than so many pixels, to be written into ``STORED``."""
     with Image.open(io.BytesIO(file)) as opened:
         image = opened.convert("RGBA")
     paper = Image.new("RGB", image.size, "white")
@@ -53,7 +53,8 @@ def scaled(name: str, alt: str, file: bytes, widest: int) -> Copy:
     paper.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
     out = io.BytesIO()
     paper.save(out, "WEBP", quality=70, method=4)
-    return Copy(f"{name}.webp", alt, *paper.size, out.getvalue())
+    COPIES.append(Copy(f"{name}-{widest}.webp", alt, *paper.size, out.getvalue()))
+    return COPIES[-1]
 
 
 def picture(cell: nbformat.NotebookNode, data: dict) -> tuple[str, bytes] | None:
@@ -108,10 +109,9 @@ class StoredImage(SphinxDirective):
         self.env.note_dependency(str(notebook(chapter)))
         cell = find(chapter, name)
         alt, file = next(filter(None, (picture(cell, data) for data in display_data(cell))))
-        COPIES.append(copy := scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST))
         anchor = figure_name(cell)
         page = address(f"book/{chapter}", f"book/{chapter}.html")
-        image = copy.tag(STORED)
+        image = scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST).tag(STORED)
         return [html(f'<a href="{page}#{anchor}">{image}</a>' if page else image)]
 
 
@@ -135,7 +135,7 @@ def narrow_form(image: Path) -> Path:
 
 def write_narrow_forms(app: Sphinx) -> None:
     """Writes these forms, stored in notebooks, beside the images, whose names are their hashes."""
-    for path in BOOK.rglob("*.ipynb"):
+    for path in of_the_book():
         for output in outputs(read(path)):
             if narrow := output.get("metadata", {}).get("narrow"):
                 png = base64.b64decode(output.data["image/png"])

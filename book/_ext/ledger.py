@@ -14,7 +14,6 @@ from sphinx.util.docutils import SphinxDirective
 
 from book._ext import ledger_page
 from book._ext.claims import note_dependencies, summary
-from book._ext.figures import thumbnails
 from book._ext.pages import html, when_built
 from book.tools.address import git
 from course.claims import export
@@ -114,7 +113,7 @@ def _definitions(
 
 
 def write(app: Sphinx) -> None:
-    """Writes the ledger's data, the results of studies that it names, and the thumbnails."""
+    """Writes the ledger's data, and the results of studies that it names."""
     out, here = Path(app.outdir), build(app)
     data = export.ledger(harvest(), here)
     texts = {
@@ -125,14 +124,11 @@ def write(app: Sphinx) -> None:
     }
     for name, text in texts.items():
         (out / "book" / name).write_text(text, encoding="utf-8")
-    results, thumbs = out / "_static/results", out / "_static/thumbs"
-    for folder in (results, thumbs):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+    results = out / "_static/results"
+    shutil.rmtree(results, ignore_errors=True)
+    results.mkdir(parents=True)
     for name in {name for claim in load().claims.values() for name in claim.study}:
         shutil.copy(RESULTS / f"{name}.json", results)
-    for copy in thumbnails().values():
-        (thumbs / copy.file).write_bytes(copy.webp)
 
 
 def setup(app: Sphinx) -> None:

@@ -8,7 +8,7 @@ from html import escape
 from jinja2 import Template
 
 from book._ext.edition import address, in_this_edition
-from book._ext.figures import thumbnails
+from book._ext.figures import STORED, thumbnails
 from course.claims import card
 from course.claims.cite import Build, bibtex
 from course.claims.ledger import Found
@@ -43,7 +43,7 @@ def entry(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
     attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items())
     image = ""
     if copy := thumbnails().get(claim.id):
-        source = relative(f"_static/thumbs/{copy.file}")
+        source = relative(f"{STORED}/{copy.file}")
         size = f'width="{copy.width}" height="{copy.height}"'
         image = f'<img class="thumb" src="{source}" {size} loading="lazy" alt="{escape(copy.alt)}">'
     more = _more(claim, found, build, data)

@@ -10,9 +10,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 def program() -> str:
     """Its path: the variable CHROME, or the first that is installed."""
-    names = ["chromium", "chromium-browser", "google-chrome"]
-    if "CHROME" in os.environ:
-        names = [os.environ["CHROME"]]
+    own = os.environ.get("CHROME")
+    names = [own] if own else ["chromium", "chromium-browser", "google-chrome"]
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
         raise FileNotFoundError(f"no Chromium found, looked for {', '.join(names)}")

@@ -12,7 +12,6 @@ import base64
 import io
 import os
 import re
-import struct
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -34,18 +33,6 @@ STARTUP = "from book.tools import mobile_layout; mobile_layout.install()"
 WEBP = re.compile("(?<=data:image/webp;base64,)[A-Za-z0-9+/=\n]+")
 
 
-def plain_png(text: str) -> str:
-    """A base64 PNG without its text chunks, which name the Matplotlib version."""
-    raw = base64.b64decode(text)
-    plain, at = raw[:8], 8
-    while at < len(raw):
-        size, kind = struct.unpack(">I4s", raw[at : at + 8])
-        if kind not in (b"tEXt", b"iTXt", b"zTXt", b"tIME"):
-            plain += raw[at : at + size + 12]
-        at += size + 12
-    return base64.b64encode(plain).decode() + "\n"
-
-
 def clean(notebook: nbformat.NotebookNode) -> None:
     """Takes out of an executed notebook what differs from run to run."""
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -56,8 +43,6 @@ def clean(notebook: nbformat.NotebookNode) -> None:
         if "nbval-ignore-output" in notebooks.tags(cell):
             cell.outputs = []
     for output in notebooks.outputs(notebook):
-        if "image/png" in output.get("data", {}):
-            output.data["image/png"] = plain_png(output.data["image/png"])
         if MIME in output.get("data", {}):  # not for Jupyter: the site's, for phones
             output.metadata["narrow"] = output.data.pop(MIME)
 

@@ -41,24 +41,24 @@ def encode(figure: Figure, kind: str) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-def draw(path: Path) -> int:
-    """Executes a notebook, and writes the figures that have a name; says how many files."""
-    notebook, count = notebooks.read(path), 0
+def draw(path: Path) -> None:
+    """Executes a notebook, and writes the figures that have a name."""
+    notebook = notebooks.read(path)
     notebooks.run(notebook, path.parent)
     FIGURES.mkdir(parents=True, exist_ok=True)
     for cell in filter(notebooks.figure_name, notebook.cells):
         for data in notebooks.display_data(cell):
             for kind in (kind for kind, mime in KINDS.items() if mime in data):
                 file = FIGURES / f"{notebooks.figure_name(cell)}.{kind}"
-                count += bool(file.write_bytes(base64.b64decode(data[KINDS[kind]])))
-    return count
+                file.write_bytes(base64.b64decode(data[KINDS[kind]]))
 
 
 def main() -> None:
     paths = notebooks.named_on_the_command_line(__doc__, sorted(ROOT.glob("book/*.ipynb")))
     with notebooks.kernels(STARTUP):
         for path in paths:
-            print(f"{path.name}: {draw(path)} files", flush=True)
+            draw(path)
+            print(path.name, flush=True)
 
 
 if __name__ == "__main__":

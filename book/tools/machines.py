@@ -1,10 +1,11 @@
 """Runs the unit tests and every notebook as other processors would, with other last digits in sums.
 
-    python -m book.tools.machines            runs what is missing for this commit, and stores it
-    python -m book.tools.machines --table    prints the table that stands in CONTRIBUTING.md
+    python -m book.tools.machines [--run NAME]        default: all runs, in turn
+
+Stores what they found, and prints the table that stands in CONTRIBUTING.md.
 
 Environment variables make torch, oneDNN, MKL, OpenBLAS and NumPy choose their code as on a lesser
-one. Parts of a run that are finished are not run again.
+one. Parts of a run that are finished for this commit are not run again.
 """
 
 import argparse
@@ -14,7 +15,6 @@ import platform
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 from statistics import mean
@@ -27,10 +27,11 @@ from book.tools import notebooks
 from book.tools.address import ROOT, git
 from course.claims.ledger import MACHINES, MIME, machines
 
-ELSEWHERE = ("site", "browser", "__pycache__")  # what they test is not computed
 SCRATCH = ROOT / "_build" / "machines"
-NBVAL = ["--nbval", "--nbval-cell-timeout", "600", "--nbval-kernel-name", "python3"]
 PYTEST = [sys.executable, "-m", "pytest", "-pno:cacheprovider", "-pbook.tools.machines"]
+NBVAL = "--nbval --nbval-cell-timeout 600 --nbval-kernel-name python3 --dist loadscope book"
+TESTS = "--dist worksteal tests --ignore tests/site --ignore tests/browser"  # what computes
+PARTS = {"tests": [*TESTS.split(), "-m", "not full"], "book": NBVAL.split()}
 COLUMNS = ("run", "threads", "processor", "python", "commit", "tests", "cells")
 
 
@@ -57,41 +58,21 @@ RUNS = {
 }
 
 
-def parts() -> dict[str, list[str]]:
-    """What pytest is called with, by the name of the part: a notebook, or a folder of tests."""
-    arguments = {}
-    for path in notebooks.of_the_book():
-        arguments[f"{path.parent.name}/{path.stem}"] = [*NBVAL, str(path.relative_to(ROOT))]
-    for path in sorted((ROOT / "tests").iterdir()):
-        if path.is_dir() and path.name not in ELSEWHERE or path.match("test_*.py"):
-            arguments[f"tests/{path.stem}"] = ["-m", "not full", str(path.relative_to(ROOT))]
-    return arguments
-
-
 def play(name: str, run: Run, folder: Path) -> None:
-    """Runs the parts of a run that have not been run yet; as many at a time as cores allow."""
+    """Runs the parts of a run that have not been run yet, on as many processes as cores allow."""
     threads = {"OMP_NUM_THREADS": str(run.threads), "OMP_WAIT_POLICY": "PASSIVE"}  # no spinning
-
-    def play_part(part: str, arguments: list[str]) -> None:
-        report = folder / name / f"{part.replace('/', '-')}.xml"
-        if report.exists():
-            return
-        unfinished = report.with_suffix(".part")
-        done = subprocess.run(
-            [*PYTEST, "--junitxml", str(unfinished), *arguments],
-            cwd=ROOT, env=os.environ | threads | run.caps,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
-        if done.returncode not in (0, 1):  # pytest itself failed, or was interrupted
-            end = f"pytest ended with {done.returncode}\n{done.stdout}"
-            raise RuntimeError(f"{name}, {part}: {end}")
-        unfinished.replace(report)
-        print(f"{name}: {part}: {done.stdout.splitlines()[-1]}", flush=True)
-
+    processes = max(1, (os.cpu_count() or 1) // run.threads)
     (folder / name).mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // run.threads)) as pool:
-        for job in [pool.submit(play_part, *part) for part in parts().items()]:
-            job.result()
+    for part, arguments in PARTS.items():
+        report = folder / name / f"{part}.xml"
+        if report.exists():
+            continue
+        unfinished = report.with_suffix(".part")
+        command = [*PYTEST, "-n", str(processes), "--junitxml", str(unfinished), *arguments]
+        ended = subprocess.run(command, cwd=ROOT, env=os.environ | threads | run.caps).returncode
+        if ended not in (0, 1):  # pytest itself failed, or was interrupted
+            raise RuntimeError(f"{name}, {part}: pytest ended with {ended}")
+        unfinished.replace(report)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -108,9 +89,9 @@ def read(name: str, folder: Path) -> dict[str, Any]:
     counts, failed, drift, stored = {"tests": 0, "cells": 0}, [], {}, on_pages()
     for report in sorted((folder / name).glob("*.xml")):
         for case in ElementTree.parse(report).iter("testcase"):
-            counts["tests" if report.stem.startswith("tests-") else "cells"] += 1
+            counts["tests" if report.stem == "tests" else "cells"] += 1
             if case.find("failure") is not None or case.find("error") is not None:
-                failed.append(f"{report.stem}: {case.get('name')}")
+                failed.append(f"{case.get('classname')}: {case.get('name')}")
             for figure in case.iterfind(".//property[@name='figure']"):
                 about = json.loads(figure.get("value", ""))
                 if about["seeds"] and about["id"] in stored:
@@ -147,34 +128,28 @@ def processor() -> str:
     return f"{lines.get('model name', platform.machine())}, {widest}"
 
 
-def table() -> str:
+def table(runs: list[dict[str, Any]]) -> str:
     lines = ["| run | threads | processor | Python | commit | tests | cells | red |"]
     lines += ["|---" * 8 + "|"]
-    for row in machines()["runs"]:
+    for row in runs:
         lines.append(f"| {' | '.join(str(row[n]) for n in COLUMNS)} | {len(row['failed'])} |")
     return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--run", choices=RUNS, action="append", help="default: all, in turn")
-    parser.add_argument("--table", action="store_true", help="print the table of stored runs")
-    options = parser.parse_args()
-    if options.table:
-        print(table())
-        return
+    parser.add_argument("--run", choices=RUNS, action="append")
+    names = parser.parse_args().run or list(RUNS)
     folder = SCRATCH / git("describe", "--always", "--dirty=+", "--exclude=*").decode().strip()
-    names = options.run or list(RUNS)
     for name in names:
         play(name, RUNS[name], folder)
     # At the end: verdicts read what is stored, and a changed file makes another folder.
     rows = [read(name, folder) for name in names]
-    for row in rows:
-        print(f"{row['run']}: {row['tests']} tests, {row['cells']} cells, red: {row['failed']}")
     new = [(row["run"], row["processor"]) for row in rows]
     others = [old for old in machines()["runs"] if (old["run"], old["processor"]) not in new]
     text = json.dumps({"runs": [*others, *rows]}, indent=1)
     MACHINES.write_text(text + "\n", encoding="utf-8")
+    print("\n".join([table([*others, *rows]), *(test for row in rows for test in row["failed"])]))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,6 @@ from nbformat import NotebookNode
 
 from book.tools.address import ROOT
 
-SECONDS = 120  # for one cell
-
 
 def of_the_book() -> list[Path]:
     """The chapters and solutions, and what else the site shows as a notebook."""
@@ -74,7 +72,7 @@ def run(notebook: NotebookNode, folder: Path) -> None:
     """Executes a notebook in a fresh kernel, as if it lay in the folder."""
     NotebookClient(
         notebook,
-        timeout=SECONDS,
+        timeout=120,  # seconds, for one cell
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,  # a busy machine delivers one print in two parts

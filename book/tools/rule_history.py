@@ -1,14 +1,9 @@
-"""Which rules of ``book/claims.yml`` changed after a chapter had stored their verdict, by git.
+"""Which rules of ``book/claims.yml`` changed after a chapter had stored their verdict, by git."""
 
-python -m book.tools.rule_history        lists them, each with the form that it had before
-"""
-
-import math
 import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +11,6 @@ import yaml
 
 from book.tools.address import ROOT
 from course.claims.verdict import MIME
-from vitlab.claims.rules import COMPARE
 
 ROWS = "book/claims.yml"
 STORED = re.compile(rb'"%b": \{[^{}]*?"id": "(\w+)"' % re.escape(MIME).encode())
@@ -25,20 +19,12 @@ LAST = re.compile(r"(?:otherwise|always) (.+)")
 KINDS = ("holds", "qualified", "history", "cannot")  # every other word is a kind of no
 
 Rules = dict[str, str]  # by claim, each in the form of ``str(Rule)``
-
-
-class Change(NamedTuple):
-    """A rule as it was until a change that came after its first stored verdict."""
-
-    claim: str
-    when: str  # a day in UTC, or "not committed"
-    was: str  # in the form of ``str(Rule)``
+Change = tuple[str, str]  # a claim, and its rule's form until a change after its first verdict
 
 
 class Commit(NamedTuple):
     name: str
     parents: list[str]
-    day: str
     files: dict[str, str]  # the changed ones: blobs by path
 
 
@@ -59,39 +45,32 @@ def changes(root: Path = ROOT) -> Iterator[Change]:
         already = set().union(*(answered[parent] for parent in commit.parents))
         files = commit.files.copy()
         after = forms[files.pop(ROWS)] if ROWS in files else before[0]
-        yield from _changed(before, after, already, commit.day)
+        yield from _changed(before, after, already)
         rules[commit.name] = after
         answered[commit.name] = already.union(*(stored[blob] for blob in files.values()))
     if history:
         now = _forms((root / ROWS).read_bytes())
-        yield from _changed([after], now, answered[commit.name], "not committed")
+        yield from _changed([after], now, answered[commit.name])
 
 
 def same(a: str, b: str) -> bool:
-    """Whether two forms of a rule give the same kind of word for every figure."""
-    ours, theirs = _cases(a), _cases(b)
-    thresholds = {threshold for _, threshold, _ in ours + theirs}
-    points = {math.nextafter(x, to) for x in thresholds for to in (-math.inf, x, math.inf)}
-    return bool(ours and theirs) and all(_kind(ours, x) == _kind(theirs, x) for x in points)
+    """Whether two forms of a rule give the same kind of word in the same cases."""
+    return bool(_cases(a)) and _cases(a) == _cases(b)
 
 
-def why_not(root: Path = ROOT) -> str:
-    """Why the history cannot be replayed here; empty if it can."""
+def whole(root: Path = ROOT) -> bool:
+    """Whether there is a git history here, and not only its end."""
     try:
-        answer = _git(root, "rev-parse", "--show-toplevel", "--is-shallow-repository")
+        return _git(root, "rev-parse", "--is-shallow-repository") == "false\n"
     except (OSError, subprocess.CalledProcessError):
-        return "there is no git history"
-    top, shallow = answer.splitlines()
-    if not Path(top).samefile(root):
-        return "the git history is that of another folder"
-    return "a shallow clone has no history" if shallow == "true" else ""
+        return False
 
 
-def _changed(before: list[Rules], after: Rules, claims: set[str], day: str) -> Iterator[Change]:
+def _changed(before: list[Rules], after: Rules, claims: set[str]) -> Iterator[Change]:
     for claim in sorted(claims):
         was = [rules.get(claim, "") for rules in before]
         if all(form and not same(form, after.get(claim, "")) for form in was):
-            yield Change(claim, day, was[0])
+            yield claim, was[0]
 
 
 def _forms(text: bytes) -> Rules:
@@ -107,30 +86,33 @@ def _forms(text: bytes) -> Rules:
 
 
 def _cases(form: str) -> list[tuple[str, float, str]]:
-    """Sign, threshold and word of a rule's cases, the last for what is left; none of no rule."""
+    """Sign, threshold and kind of word of a rule's cases, the last for what is left.
+
+    A case before the last that gets the same kind of word is none.
+    """
     *cases, last = form.split("; ")
     matches, left = [CASE.fullmatch(case) for case in cases], LAST.fullmatch(last)
     if not left or not all(matches):
         return []
-    return [*((m[2], float(m[3]), m[1]) for m in matches if m), ("<=", math.inf, left[1])]
+    kinds = [(m[2], float(m[3]), _kind(m[1])) for m in matches if m]
+    while kinds and kinds[-1][2] == _kind(left[1]):
+        kinds.pop()
+    return [*kinds, ("", 0.0, _kind(left[1]))]
 
 
-def _kind(cases: list[tuple[str, float, str]], x: float) -> str:
-    word = next(word for sign, threshold, word in cases if COMPARE[sign](x, threshold))
+def _kind(word: str) -> str:
     return next((kind for kind in KINDS if word.startswith(kind)), "no")
 
 
 def _commits(root: Path) -> Iterator[Commit]:
     """HEAD and what is before it, parents first, as if no other commits were between."""
     order = "log --topo-order --reverse --full-history --parents -m --raw --no-abbrev --no-renames"
-    paths = "--", ROWS, ":(glob)book/*.ipynb"
-    log = _git(root, *order.split(), "--format=%x00%H|%P|%ct", *paths)
+    log = _git(root, *order.split(), "--format=%x00%H|%P", "--", ROWS, ":(glob)book/*.ipynb")
     commits: dict[str, Commit] = {}  # a merge is listed once for each parent
     for entry in log.split("\0")[1:]:
         head, *lines = entry.split("\n")
-        name, parents, seconds = head.split("|")
-        day = datetime.fromtimestamp(int(seconds), UTC).date().isoformat()
-        commit = commits.setdefault(name, Commit(name, parents.split(), day, {}))
+        name, _, parents = head.partition("|")
+        commit = commits.setdefault(name, Commit(name, parents.split(), {}))
         for line in filter(None, lines):
             _, _, _, blob, status, path = line.split(maxsplit=5)
             if status != "D":
@@ -153,8 +135,3 @@ def _read(root: Path, blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
 def _git(root: Path, *arguments: str) -> str:
     options = {"cwd": root, "stderr": subprocess.DEVNULL, "encoding": "utf-8"}
     return subprocess.check_output(["git", *arguments], **options)
-
-
-if __name__ == "__main__":
-    for change in changes():
-        print(f"{change.claim}  {change.when}  {change.was}")

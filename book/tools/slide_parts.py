@@ -2,11 +2,11 @@
 
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from PIL import Image
 
@@ -24,7 +24,6 @@ ROLE = re.compile(r"\{(\w+)\}`([^`]+)`")  # {measured}`R65`, as in the book
 STILL = re.compile(
     r'<div class="live-part" data-part="(\w+)">.*?!\[([^]]*)\]\(_static/([^)]*)\)', re.DOTALL
 )
-T = TypeVar("T")
 
 
 @cache
@@ -62,28 +61,21 @@ def stills() -> dict[str, tuple[str, str]]:
     return {name: (alt, file) for text in sources for name, alt, file in STILL.findall(text)}
 
 
-def known(table: Mapping[str, T], name: str, what: str) -> T:
-    if name not in table:
-        raise ValueError(f"a slide asks for the {what} {name!r}, and there is none")
-    return table[name]
-
-
 def count(name: str) -> str:
-    return f"{known(counts(verdicts()), name, 'count'):,}"
+    return f"{counts(verdicts())[name]:,}"
 
 
 def measured(name: str) -> str:
     """A claim's figure, with its interval where it has one."""
-    row = known(claims(), name, "claim")
-    return ", ".join(filter(None, (row["figure"], row["interval"])))
+    return ", ".join(filter(None, (claims()[name]["figure"], claims()[name]["interval"])))
 
 
 def word(name: str) -> str:
-    return known(claims(), name, "claim")["word"]
+    return claims()[name]["word"]
 
 
 def verdict(name: str) -> str:
-    row = known(claims(), name, "claim")
+    row = claims()[name]
     word, _, sentence = row["verdict"].partition(": ")
     what = re.split(r"; beside|\. |: the ", row["measure"].rstrip("."))[0]
     figure = f'<p class="figure"><b>{escape(measured(name))}</b> {escape(what)}</p>'
@@ -110,7 +102,7 @@ def live(model: str) -> str:
 
 def part(name: str) -> str:
     """A drawing of a chapter that answers, and the still picture until it does."""
-    alt, file = known(stills(), name, "drawing")
+    alt, file = stills()[name]
     return (
         f'<div class="live-part" data-prevent-swipe data-part="{name}">'
         f'<img src="{file}" alt="{escape(alt)}"></div>'
@@ -126,11 +118,11 @@ def filled(text: str, folder: Path | None = None) -> str:
     """A deck's Markdown with everything in its place; figures are written to the folder."""
 
     def image(match: re.Match[str]) -> str:
-        alt, file = known(figures(), match[2], "figure")
+        alt, file = figures()[match[2]]
         name = "-".join([match[2], *(match[3] or "").split(",")]).rstrip("-") + ".png"
         if folder:
             (folder / name).write_bytes(cut(file, match[3]) if match[3] else file)
         return f"![{match[1] or alt}](figures/{name})"
 
-    text = ROLE.sub(lambda match: known(ROLES, match[1], "role")(match[2]), script.spoken(text))
+    text = ROLE.sub(lambda match: ROLES[match[1]](match[2]), script.spoken(text))
     return FIGURE.sub(image, text)

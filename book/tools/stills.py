@@ -5,8 +5,8 @@
 Needs Chromium and the built site. Run it after a change of what a part shows at first.
 """
 
-import argparse
 import io
+import sys
 
 from PIL import Image
 from playwright.sync_api import Locator, Page
@@ -28,12 +28,10 @@ def ready(page: Page, part: str) -> Locator:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", default=PARTS)
     pages = {path: path.read_text(encoding="utf-8") for path in SITE.glob("book/[0-9]*.html")}
     with chromium.browser() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
-        for part in parser.parse_args().parts:
+        for part in sys.argv[1:] or PARTS:
             div = f'data-part="{part}"'
             page.goto(next(path for path, html in pages.items() if div in html).as_uri())
             png = ready(page, part).screenshot()

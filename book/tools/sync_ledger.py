@@ -1,28 +1,40 @@
-"""Writes what ``vitlab.claims`` has of the book's ledger: the claims measured on any model.
+"""Carries the words of ``claims.yml`` to the chapters' cards, and to what ``vitlab.claims`` has.
 
-python -m book.tools.sync_ledger        after a change of their text, or of their verdict
+python -m book.tools.sync_ledger        after a change of them, or of a verdict; executes nothing
 """
 
 import json
+from pathlib import Path
 from typing import Any
 
+import nbformat
+
+from book.tools import notebooks
 from course.claims.cite import Build
 from course.claims.export import ledger
-from course.claims.ledger import harvest
+from course.claims.ledger import MIME, chapters, harvest
 from course.claims.rows import load
+from course.claims.verdict import Verdict
 from vitlab.claims.ledger import LEDGER
 
-FIELDS = (
-    *("id", "statement", "measure", "setting", "because", "unit", "rule"),
-    *("word", "verdict", "value", "low", "high", "figure", "url"),
-)
+FIELDS = "id statement measure setting because unit rule word verdict value low high figure url"
+
+
+def write_cards(path: Path) -> None:
+    """Writes the verdicts of one notebook anew."""
+    notebook = notebooks.read(path)
+    for output in notebooks.outputs(notebook):
+        if stored := output.get("metadata", {}).get(MIME):
+            card = Verdict(load().claims[stored["id"]], stored["seeds"] or None)
+            output.data, output.metadata = map(nbformat.from_dict, card._repr_mimebundle_())
+    notebooks.write(path, notebook)
 
 
 def rows() -> dict[str, Any]:
     """The claims with a question, with the fields of :class:`vitlab.claims.ledger.Claim`."""
     data, claims = ledger(harvest(), Build()), load().claims
     carried = [
-        {field: row[field] for field in FIELDS}
+        {field: row[field] for field in FIELDS.split()}
         | {"format": claims[row["id"]].format, "question": claims[row["id"]].question}
         for row in data["claims"]
         if claims[row["id"]].question
@@ -31,5 +43,7 @@ def rows() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    for path in chapters():
+        write_cards(path)
     text = json.dumps(rows(), ensure_ascii=False, indent=1)
     LEDGER.write_text(text + "\n", encoding="utf-8")

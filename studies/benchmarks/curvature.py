@@ -2,9 +2,7 @@
 
 As each package comes, and again with attention that has second derivatives. On 256 digits, of the
 loss of ``digits_vit``, in float32 on the CPU. The reference is minivit's Lanczos with full
-reorthogonalisation, whose errors it knows. ``python -m studies.benchmarks.curvature`` prints the
-table; ``pip install curvlinops-for-pytorch hessian-eigenthings pyhessian`` brings the others, and a
-row says where one is missing.
+reorthogonalisation, whose errors it knows. A row says where a package is missing.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,12 +2,9 @@
 
 The same ViT from five libraries, each at the fastest setting its documentation names: eager float32
 with torch's fused attention; none compiles. Weights are random: speed does not depend on them.
-vit-pytorch's fast model is ``SimpleViT``, which has no class token (49 tokens instead of 50, 196
-instead of 197) and no biases in its attention: 2 % and 0.5 % less work than the others do.
-
-Every round times each library once, in a new random order, so that a slow minute of the machine
-hits all alike. Ratios are taken within a round; the table gives their median and a 95 % bootstrap
-interval. The share of peak compares with the fastest float32 matrix product seen in the same run.
+vit-pytorch's fast model is ``SimpleViT``, without a class token and biases in its attention: 2 %
+and 0.5 % less work. Rounds are interleaved and ratios taken within a round: a slow minute of the
+machine hits all alike.
 """
 
 from collections.abc import Callable
@@ -16,12 +13,10 @@ from itertools import product
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
 
 import minivit
 from minivit.import_torchvision import imported, patch_torchvision_import
-from studies.benchmarks import middle, parsed, parser
-from studies.shared.timing import interleaved
+from studies.benchmarks import interleaved, middle, parsed, parser
 
 PATCH = {"vit_b_32": 32, "vit_b_16": 16}
 BF16 = "minivit bf16"  # model.bfloat16(): the one line that the README documents
@@ -62,16 +57,6 @@ LIBRARIES: dict[str, Callable[[str], nn.Module]] = {
 }
 
 
-def peak_flops() -> float:
-    """Floating-point operations per second of the best of many float32 matrix products."""
-    best = 0.0
-    for size in (1024, 2048):
-        a, b = torch.randn(size, size), torch.randn(size, size)
-        (seconds,) = interleaved({size: lambda a=a, b=b: a @ b}, rounds=10).values()
-        best = max(best, 2 * size**3 / min(seconds))
-    return best
-
-
 def task(model: nn.Module, batch: int, backward: bool) -> Callable[[], object]:
     """One forward pass, or one forward and backward pass, on random images."""
     images = torch.randn(batch, 3, 224, 224, dtype=next(model.parameters()).dtype)
@@ -87,21 +72,17 @@ def task(model: nn.Module, batch: int, backward: bool) -> Callable[[], object]:
     return forward_backward if backward else forward
 
 
-def compare(name: str, batch: int, backward: bool, rounds: int, peak: float) -> None:
+def compare(name: str, batch: int, backward: bool, rounds: int) -> None:
     """Times all libraries on one task, and prints a row for each, fastest first."""
     torch.manual_seed(0)
     models = {library: build(name).eval() for library, build in LIBRARIES.items()}
-    with FlopCounterMode(display=False) as counter:
-        models["torchvision"](torch.randn(batch, 3, 224, 224))
-    flops = counter.get_total_flops() * (3 if backward else 1)  # a backward pass is two forward
     calls = {library: task(model, batch, backward) for library, model in models.items()}
     times = {library: np.array(values) for library, values in interleaved(calls, rounds).items()}
     print(f"\n{name}, batch {batch}, forward{' and backward' if backward else ''}")
     for library in sorted(times, key=lambda library: np.median(times[library])):
         seconds = float(np.median(times[library]))
         ratio = middle(times[library] / times["minivit"])
-        share = f"{flops / seconds / peak:.0%} of peak"
-        print(f"  {library:14}{1e3 * seconds:9.1f} ms   {ratio} times minivit   {share}")
+        print(f"  {library:14}{1e3 * seconds:9.1f} ms   {ratio} times minivit")
 
 
 def main() -> None:
@@ -109,10 +90,9 @@ def main() -> None:
     options.add_argument("--models", nargs="+", default=list(PATCH), choices=list(PATCH))
     options.add_argument("--batches", nargs="+", type=int, default=[1, 8])
     options = parsed(options)
-    peak = peak_flops()
-    print(f"{options.threads} threads, float32 matrix products {peak / 1e9:.0f} GFLOP/s at best")
+    print(f"{options.threads} threads")
     for name, batch, backward in product(options.models, options.batches, (False, True)):
-        compare(name, batch, backward, options.rounds, peak)
+        compare(name, batch, backward, options.rounds)
 
 
 if __name__ == "__main__":

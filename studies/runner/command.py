@@ -9,6 +9,7 @@ from itertools import chain
 from types import ModuleType
 
 import studies
+from studies.runner.publish import publish
 from studies.runner.storage import ROOT, Store
 from studies.runner.study import Study
 from studies.runner.survey import Survey
@@ -47,13 +48,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mode.add_argument("--recheck", nargs="?", const="", metavar="ROW or RUN",
                       help="compute a row, or train a run, by its hash, again and compare, keeping "
                       "nothing (default: the first)")  # fmt: skip
+    mode.add_argument("--publish", nargs=2, metavar=("ROW", "MODEL"),
+                      help="ship the first run of a row with the package, as MODEL")  # fmt: skip
     options = parser.parse_args(arguments)
     study, store = load(options.name), Store(ROOT, f"python -m studies {options.name}")
-    if unknown := set(options.rows) - set(study.rows):
+    if unknown := {*options.rows, *(options.publish or ())[:1]} - set(study.rows):
         parser.error(f"no rows {', '.join(unknown)}: expected some of {', '.join(study.rows)}")
     if options.recheck is not None:
         return study.recheck(options.recheck, store)
-    if options.list:
+    if options.publish:
+        row, model = options.publish
+        for kind, scores in publish(options.name, row, model, store).items():
+            print(f"{kind:8} {scores.accuracy:.4f}")
+    elif options.list:
         print(study.listed(store))
     else:
         study.carry_out(store, options.rows, options.workers)

@@ -9,7 +9,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
@@ -38,8 +37,7 @@ def gather(runs: Sequence[Run], workers: int = 1, store: Store = HERE) -> list[F
     """Trains what is missing, on one thread each, and gives the results in the order of the runs.
 
     A training that is interrupted, by a signal or the end of this process, saves its state and
-    resumes from there the next time. An error in one training is raised when those under way are
-    done.
+    resumes from there the next time. One that fails is raised when those under way are done.
     """
     missing = list({run.key: run for run in runs if result(run, store) is None}.values())
     if workers == 1:
@@ -47,7 +45,7 @@ def gather(runs: Sequence[Run], workers: int = 1, store: Store = HERE) -> list[F
             _report(train_one(run, store))
     elif missing:
         spawn = multiprocessing.get_context("spawn")  # a fork can hang in torch's threads
-        with ProcessPoolExecutor(workers, spawn, _follow, (os.getpid(),)) as pool:
+        with ProcessPoolExecutor(workers, spawn, _follow) as pool:
             try:
                 for future in as_completed([pool.submit(_work, run, store) for run in missing]):
                     _report(future.result())
@@ -60,17 +58,17 @@ def gather(runs: Sequence[Run], workers: int = 1, store: Store = HERE) -> list[F
 def _report(stored: Figures) -> None:
     run, scores = stored["run"], stored["scores"]
     score = f"{scores['validation']['accuracy']:.3f}" if scores else "diverged"
-    removed = (f"without {part}" for part in run.get("removed", []))
-    what = run["model"], run["changes"] or "", *removed
+    what = run["model"], run["changes"], run.get("removed", "")
     print(stored["key"], *what, f"seed {run['recipe']['seed']}: {score}", flush=True)
 
 
-def _follow(parent: int) -> None:
+def _follow() -> None:
     """Ends this process as a signal would, its training saved, when its parent is gone."""
+    parent = multiprocessing.parent_process()
+    assert parent
 
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
+        parent.join()
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, daemon=True).start()

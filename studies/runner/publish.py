@@ -1,13 +1,10 @@
-"""Publishes a finished run with the package: ``python -m studies.runner.publish --help``.
+"""Publishes a finished run with the package: ``python -m studies NAME --publish ROW MODEL``.
 
 Its parameters are stored in half precision; the statistics of BatchNorm, few numbers with the range
-of the data, stay in float32. The scores are measured again with the file as it is loaded, and a
-model that half precision harms is not published.
+of the data, stay in float32. A model that half precision harms is not published.
 """
 
-import argparse
 import json
-import sys
 from collections.abc import Mapping
 
 import minivit
@@ -32,16 +29,12 @@ TRAINED_ON = {
 
 
 def publish(study: str, row: str, name: str, store: Store = HERE) -> dict[str, Scores]:
-    """Writes ``minivit/checkpoints/NAME.safetensors`` and its card, from a row's first run.
-
-    Gives the scores on the test part before, ``"float32"``, and after, ``"half"``.
-    """
+    """Writes a row's first run as ``minivit/checkpoints/NAME.safetensors``, and its card; gives the
+    scores on the test part before, ``"float32"``, and after, ``"half"``."""
     if name in MODELS or not name.isidentifier():
         raise ValueError(f"expected a name of letters, digits and _ that is not taken: got {name}")
-    rows = json.loads(store.table(study).read_text())["rows"]
-    if row not in rows:
-        raise ValueError(f"{study} has no row {row}: expected one of {', '.join(rows)}")
-    run = json.loads(store.result(rows[row]["runs"][0]).read_text())
+    figures = json.loads(store.table(study).read_text())["rows"][row]
+    run = json.loads(store.result(figures["runs"][0]).read_text())
     folder = store.folder(run["key"])
     title, _, rest = (folder / CARD).read_text(encoding="utf-8").removeprefix("# ").partition("\n")
     model = minivit.load(folder / MODEL)
@@ -74,7 +67,7 @@ The parameters are stored in half precision and loaded in float32.
 
 {_table(scores)}
 
-{_origin(study, row, rows[row]["accuracy"], run)}
+{_origin(study, row, figures["accuracy"], run)}
 
 Licence of the weights: {LICENCE}. They were trained on {TRAINED_ON[data.name]}. \
 What follows was measured when it was trained, in float32.
@@ -106,23 +99,3 @@ def _origin(study: str, row: str, accuracy: dict, run: dict) -> str:
         f"that study the test accuracy is {accuracy['mean']:.4f} (95 %: {accuracy['low']:.4f} to "
         f"{accuracy['high']:.4f}, over {over})."
     )
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser("python -m studies.runner.publish", description=__doc__)
-    parser.add_argument("study", help="such as digits")
-    parser.add_argument("row", help="of its table, such as digits_vit")
-    parser.add_argument("name", nargs="?", help="of the model (default: that of the row)")
-    options = parser.parse_args()
-    try:
-        scores = publish(options.study, options.row, options.name or options.row)
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    for kind, score in scores.items():
-        print(f"{kind:8} {score.accuracy:.4f}, calibration error {score.calibration_error:.4f}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -22,6 +22,7 @@ TRAINED_ON = 5000  # images of the training part that a model is scored on, with
 # Images of the validation part that an epoch is scored on where a fraction of the training images
 # makes epochs short: scoring them on all would take longer than training.
 WATCHED = 200
+loaded = cache(load_data)  # a copy in files takes a minute to read, shapes as long to draw
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,12 @@ class Run:
         return hashlib.sha256(json.dumps(self.fields, sort_keys=True).encode()).hexdigest()[:12]
 
     def load(self) -> Data:
-        data = _data(self.data, self.fraction)
+        data = loaded(self.data, fraction=self.fraction)
         if not self.random_labels:
             return data
         draws = torch.Generator().manual_seed(self.recipe.seed)
         labels = torch.randint(len(data.classes), data.train.labels.shape, generator=draws)
-        parts = {"train": Split(data.train.images, labels), "validation": data.validation}
-        return Data.of(data.name, data.classes, parts | {"test": data.test}, data.licence)
+        return replace(data, train=Split(data.train.images, labels))
 
     def create(self) -> Model:
         torch.manual_seed(self.recipe.seed)
@@ -68,16 +68,8 @@ class Run:
         return model
 
 
-@cache
-def _data(name: str, fraction: float) -> Data:
-    return load_data(name, fraction=fraction)
-
-
 def train_one(run: Run, store: Store = HERE, keep: bool = True) -> Figures:
-    """Trains a model, or resumes its training, scores it and stores the result.
-
-    With ``keep=False``, as to check a stored result, nothing is written.
-    """
+    """Trains a model, or resumes; scores it, stores the result. ``keep=False`` writes nothing."""
     torch.set_num_threads(1)
     about = provenance()  # before the training: the repository may move on meanwhile
     data, model = run.load(), run.create()

@@ -22,10 +22,7 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True)
 class Store:
-    """Where results and weights are kept: the repository, or another folder as ``root``.
-
-    ``command`` is what trains, for model cards.
-    """
+    """Where results and weights are kept, and the ``command`` that trains, for model cards."""
 
     root: Path = ROOT
     command: str | None = None

@@ -1,22 +1,21 @@
 """A study that measures what exists, row by row."""
 
 import json
+import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from studies.runner.storage import Figures, Store, differences, provenance, same_machine, write
 
 Rows = dict[str, Figures]
 # A recheck does not compare where a row comes from, nor images, which lossy files hold.
 ABOUT = ("commit", "machine", "torch", "date", "seconds", "pictures")
-
-
-class NotHere(Exception):
-    """A row cannot be measured here, for the reason given, such as weights that are elsewhere."""
 
 
 class Table:
@@ -30,17 +29,15 @@ class Table:
         return json.loads(path.read_text())["rows"] if path.exists() else {}
 
     def missing(self, store: Store) -> list[str]:
-        """The rows that are still to be measured; what was out of reach may be near now."""
         stored = self.stored(store)
-        return [name for name in self.rows if _state(stored.get(name)) != "measured"]
+        return [name for name in self.rows if name not in stored]
 
     def listed(self, store: Store) -> str:
         """Every row with its state and its runs, if it has any."""
-        stored = self.stored(store)
-        return "\n".join(
-            f"{name:40}{_state(stored.get(name))} {' '.join(stored.get(name, {}).get('runs', ()))}"
-            for name in self.rows
-        )
+        lines = {name: ["to measure"] for name in self.rows}
+        for name, row in self.stored(store).items():
+            lines[name] = ["measured", *row.get("runs", ())]
+        return "\n".join(f"{name:40}{' '.join(line)}" for name, line in lines.items())
 
     def keep(self, rows: Rows, store: Store, seeds: Iterable[int], about: Figures) -> None:
         """Writes these rows, beside those stored; the file has the provenance of the last."""
@@ -63,36 +60,40 @@ class Table:
 class Survey(Table):
     """A table each of whose rows is measured by itself.
 
-    ``measure`` gives a row's figures, as JSON has them, from its name; images, as text, may stand
-    under ``"pictures"``. It raises :class:`NotHere` where a row is out of reach.
+    ``rows`` holds what measures each, and raises FileNotFoundError where weights or images are
+    elsewhere. Figures are stored :func:`plain`; images, as text, may stand under ``"pictures"``.
     """
 
     name: str  # of its file in book/results
-    rows: Sequence[str]
-    measure: Callable[[str], Figures]
+    rows: Mapping[str, Callable[[], Figures]]
     seeds: Sequence[int] = (0,)
+    digits: str = ".4f"
     tolerance: float = 0.05  # of a figure measured again on another kind of machine
 
+    def measure(self, name: str) -> Figures:
+        return plain(self.rows[name](), self.digits)
+
     def carry_out(self, store: Store, rows: Sequence[str] = (), workers: int = 1) -> None:
-        """Measures these rows, or else the missing ones, on one thread; stores each."""
+        """Measures these rows, or else the missing ones, on one thread; stores what it can."""
         torch.set_num_threads(1)
         for name in rows or self.missing(store):
             about = provenance()
             start = time.process_time()
             try:
                 figures = self.measure(name)
-            except NotHere as reason:
-                figures = {"not_here": str(reason)}
+            except FileNotFoundError as reason:
+                print(f"{name:40}not here: {reason}")
+                continue
             about["seconds"] = round(time.process_time() - start, 1)
             self.keep({name: figures | about}, store, self.seeds, about)
-            print(f"{name:40}{_state(figures)}, {about['seconds']:.0f} s", flush=True)
+            print(f"{name:40}measured, {about['seconds']:.0f} s", flush=True)
 
     def recheck(self, name: str, store: Store) -> int:
         """Measures a row, by default the first, again and compares; gives the exit code."""
-        name = name or self.rows[0]
-        old = self.stored(store).get(name, {"not_here": ""})
-        if "not_here" in old:
+        name = name or next(iter(self.rows))
+        if name not in (stored := self.stored(store)):
             return self.not_stored(name)
+        old = stored[name]
         torch.set_num_threads(1)
         near = {"rel_tol": 0 if same_machine(old, provenance()) else self.tolerance}
         new = json.loads(json.dumps(self.measure(name)))
@@ -107,7 +108,23 @@ def agree(name: str, old: Figures, lines: list[str]) -> int:
     return int(bool(lines))
 
 
-def _state(row: Figures | None) -> str:
-    if row is None:
-        return "to measure"
-    return f"not here: {row['not_here']}" if "not_here" in row else "measured"
+def over_seeds(rows: Iterable[Figures]) -> Figures:
+    """A list for each figure out of a figure for each seed."""
+    rows = list(rows)
+    return {key: [row[key] for row in rows] for key in rows[0]}
+
+
+def plain(figures: Any, digits: str = ".4f") -> Any:
+    """Figures in a form that JSON has, to four digits after the point; none for NaN.
+
+    With ``digits=".4g"`` they have four digits in all, with ``""`` they are not rounded.
+    """
+    if isinstance(figures, dict):
+        return {key: plain(value, digits) for key, value in figures.items()}
+    if isinstance(figures, Tensor):
+        figures = figures.tolist()
+    if isinstance(figures, list | tuple):
+        return [plain(x, digits) for x in figures]
+    if figures is None or isinstance(figures, int | str):
+        return figures
+    return None if math.isnan(figures) else float(f"{figures:{digits}}")

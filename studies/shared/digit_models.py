@@ -28,7 +28,7 @@ MODELS: dict[str, tuple[str, dict[str, Any], int]] = {  # six blocks each; steps
 def digits() -> dict[str, Any]:
     """Trains the models and compares their layers, by name of the figure, a list over seeds each.
 
-    ``few`` is a ViT trained on a tenth of the digits. A twin is the ViT of the next seed.
+    ``few``: trained on a tenth of the digits. A twin is the ViT of the next seed.
     """
     whole = load_data("DIGITS")
     grown = [

@@ -1,7 +1,7 @@
 """A small ViT of digits that learns without labels to fill in patches that were masked.
 
 After He et al. (2022), but masked patches stay in the sequence as one learned token, as in Xie et
-al. (2022), and a linear map on each token predicts its pixels. Only masked ones enter the loss.
+al. (2022). Only masked ones enter the loss.
 """
 
 from typing import Any

@@ -46,10 +46,7 @@ def planted(seed: int) -> Figures:
 
 
 def two_digits(seed: int) -> Figures:
-    """On images of two digits, each map's shares in the quarter of a class's digit and the other.
-
-    The models are those of one digit; maps are for both classes of each image.
-    """
+    """On images of two digits, each map's share in the quarter of each class's digit."""
     model = finder(seed)
     test = plant_digits(PICTURES, part="test", seed=1)
     labels, others = test.labels, test.labels.roll(1)

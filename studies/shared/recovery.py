@@ -42,10 +42,8 @@ def psnr_of_each(guesses: Tensor, images: Tensor) -> list[float]:
 
 
 def highlight(model: ViT | Mixer, images: Tensor, guesses: Tensor) -> list[float]:
-    """Whether contrast is raised in the patches that decide: a correlation for every image.
-
-    Of logarithms: contrast relative to the image's, and the largest logit's slope by the patch.
-    """
+    """Whether contrast is raised in the patches that decide: of every image, the correlation of log
+    contrast relative to the image's with the log slope of the largest logit by the patch."""
     x = images.clone().requires_grad_()
     (slope,) = torch.autograd.grad(model(x).amax(1).sum(), x)
     size, least = model.config.patch_size, 0.02  # a flat patch has no contrast to raise

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -99,6 +100,15 @@ def fit(
 @torch.no_grad()
 def outputs(model: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
     return torch.cat([model(part) for part in images.split(250)])
+
+
+def features(model: Model, images: Tensor) -> np.ndarray:
+    """The inputs of the head, ``[n, dim]``, for images as the model reads them."""
+    head, model.head = model.head, nn.Identity()
+    try:
+        return outputs(model.eval(), images).numpy()
+    finally:
+        model.head = head
 
 
 def accuracy(model: Callable[[Tensor], Tensor], images: Tensor, labels: Tensor) -> float:

@@ -44,8 +44,6 @@ def test_a_drawing_can_be_read_small_and_aloud_and_stands_alone(path):
     ground = drawing.find(f"{SVG}rect").attrib
     assert (ground["fill"], ground["width"]) == ("#fff", str(WIDTH))
     assert ground["height"] == drawing.get("viewBox").split()[3]
-    used = {name for names in re.findall(r'class="([^"]+)"', text) for name in names.split()}
-    assert used <= set(re.findall(r"\.([a-z]+)", text.partition("</style>")[0]))
 
 
 def test_every_part_stands_in_one_chapter_around_its_own_still_picture():
@@ -55,13 +53,10 @@ def test_every_part_stands_in_one_chapter_around_its_own_still_picture():
     assert Counter(part for part, *_ in found) == Counter(PARTS)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_a_part_is_light_says_what_it_is_and_asks_nothing_of_other_sites(part):
-    file = STILLS / f"{part}.webp"
-    with Image.open(file) as picture:
-        assert 600 <= picture.width <= 720
-    assert file.stat().st_size < 100_000
-    script = (STATIC / f"live/parts/{part}.js").read_text(encoding="utf-8")
-    assert f"minivitParts ??= {{}}).{part} = " in script
-    assert re.search(r"title\b", script) and re.search(r"\bcompute: {", script)
-    assert not re.search(r"https?:|\bfetch\(|XMLHttpRequest|localStorage", script)
+def test_a_part_is_light_and_asks_nothing_of_other_sites():
+    for part in PARTS:
+        with Image.open(STILLS / f"{part}.webp") as picture:
+            assert 600 <= picture.width <= 720
+        assert (STILLS / f"{part}.webp").stat().st_size < 100_000
+        script = (STATIC / f"live/parts/{part}.js").read_text(encoding="utf-8")
+        assert not re.search(r"https?:|\bfetch\(|XMLHttpRequest|localStorage", script)

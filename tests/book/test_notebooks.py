@@ -5,6 +5,8 @@ import re
 from collections import Counter
 from itertools import pairwise
 
+import pytest
+
 from book.tools import portable
 from book.tools.notebooks import cells, of_the_book, read, tags
 from book.tools.portable import prose
@@ -16,21 +18,9 @@ CHAPTERS = [path for path in chapters() if path.stem in load().chapters]  # but 
 
 
 def of(paths):
-    """Asks a test of each of these notebooks, and names all that fail."""
-
-    def decorated(test):
-        def asked():
-            failed = []
-            for path in paths:
-                try:
-                    test(path)
-                except AssertionError as error:
-                    failed.append(f"{path.parent.name}/{path.name}: {error}")
-            assert not failed, "\n".join(failed)
-
-        return asked
-
-    return decorated
+    """Asks a test of each of these notebooks."""
+    ids = [f"{path.parent.name}/{path.stem}" for path in paths]
+    return pytest.mark.parametrize("path", paths, ids=ids)
 
 
 def code(path):

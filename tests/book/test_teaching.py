@@ -1,8 +1,6 @@
 """The pages for teachers say nothing of the book that is not so, and plans fit their slots."""
 
-import ast
 import doctest
-import functools
 import re
 from operator import attrgetter
 
@@ -10,6 +8,7 @@ import yaml
 
 import minivit
 from book._ext.chapters import length, names, notebook
+from book.tools import script
 from book.tools.address import ROOT
 from book.tools.notebooks import cells, figure_name
 from course import check
@@ -25,8 +24,6 @@ WEEKS = re.split(r"(?=## Week \d)", COURSE.replace("# The course: weeks 7 to 12"
 NAMED = re.compile(r"`(\w+)` \((\d+)\.(\d+), (\d+) min\)")  # `multi_head` (2.2, 15 min)
 READ = re.compile(r"<\.\./(\w+)>` \((core|deeper|reading) (\d+) min\)")
 EXERCISE = re.compile(r"### Exercise (\d+):.*?About\s+(\d+)\s+minutes", re.DOTALL)
-WORDS_A_MINUTE = 130
-SLOT = 45  # minutes of a lecture
 
 
 def test_every_exercise_is_named_with_its_number_and_minutes():
@@ -43,20 +40,6 @@ def test_every_exercise_is_named_with_its_number_and_minutes():
         assert tuple(place) == known[name], name
 
 
-@functools.cache
-def messages(exercise):
-    """All texts of the chapter's checks, and of what they share."""
-    chapter = EXERCISES[exercise].__module__.rpartition(".")[2]
-    folder = ROOT / "course/check"
-    files = [folder / f"{chapter}.py", *folder.glob("[am]*.py")]
-    return [
-        node.value
-        for file in files
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
-
-
 def test_the_pages_are_in_the_table_of_contents_and_short():
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     (part,) = [part for part in contents["parts"] if part.get("caption") == "For teachers"]
@@ -66,12 +49,25 @@ def test_the_pages_are_in_the_table_of_contents_and_short():
     assert all(len(text.splitlines()) <= 200 for text in PAGES.values())
 
 
+def said_by(*files):
+    """The code of checks, in which a sentence that goes over several lines is one."""
+    code = " ".join((ROOT / "course/check" / file).read_text(encoding="utf-8") for file in files)
+    return " ".join(re.sub(r'"\s*f?"', "", code).split())
+
+
 def test_every_message_that_is_quoted_is_one_of_the_checks():
     quoted = re.findall(r'`(\w+)`: "([^"]+)"(?: and "([^"]+)")?', ALL)
     assert len(quoted) > 30
+    shared = [path.name for path in (ROOT / "course/check").glob("[am]*.py")]
     for name, *sentences in quoted:
-        for sentence in filter(None, sentences):
-            assert any(sentence in text for text in messages(name)), (name, sentence)
+        chapter = EXERCISES[name].__module__.rpartition(".")[2]
+        text = said_by(f"{chapter}.py", *shared)
+        assert all(sentence in text for sentence in sentences), name
+    slides = " ".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("slides/*.md"))
+    in_notes = re.findall(r'Exercise (\d+)\.\d+: "(.+?)"', " ".join(slides.split()))
+    assert len(in_notes) > 10
+    for chapter, sentence in in_notes:
+        assert sentence in said_by(f"chapter_{int(chapter):02}.py"), sentence
 
 
 def test_every_claim_figure_and_chapter_there_is_and_takes_the_minutes_below_its_title():
@@ -98,23 +94,11 @@ def test_the_course_has_twelve_weeks_whose_minutes_add_up_and_every_chapter():
             assert sum(map(int, re.findall(pattern, text))) == int(minutes), (week[:10], name)
 
 
-def test_the_lecture_fits_its_slot_and_its_clocks_are_right():
-    clock = 0.0
-    for section in re.split(r"(?m)^## ", PAGES["lecture"])[1:]:
-        said = [line.removeprefix(">") for line in section.splitlines() if line.startswith(">")]
-        live = map(int, re.findall(r"\*\*(?:Live|Questions), (\d+) min\.\*\*", section))
-        assert said and abs(clock - int(re.search(r"\(from minute (\d+)\)", section)[1])) < 1
-        clock += sum(len(line.split()) for line in said) / WORDS_A_MINUTE + sum(live)
-    assert 35 < clock <= SLOT
-
-
-def test_the_hours_of_the_workshop_go_forward():
-    days = re.split(r"## Day \d", PAGES["workshop"].split("## What can go wrong")[0])[1:]
-    for day in days:
-        hours = [60 * int(h) + int(m) for h, m in re.findall(r"(?m)^- (\d+):(\d\d) ", day)]
-        assert hours == sorted(set(hours)) and hours[0] == 9 * 60 and hours[-1] <= 16 * 60 + 30
-        assert "End at 16:30" in day
-    assert len(days) == 3
+def test_the_clocks_of_the_lecture_are_right():
+    clock, sections = 0.0, re.split(r"(?m)^## ", PAGES["lecture"])[1:]
+    for number, (text, spoken) in enumerate(zip(sections, script.sections(), strict=True), 1):
+        assert abs(clock - int(re.search(r"\(from minute (\d+)\)", text)[1])) < 1
+        clock += script.seconds(f"{number}.1-{len(spoken)}") / 60
 
 
 def test_computations_are_right_and_the_exam_and_its_marking_guide_agree():

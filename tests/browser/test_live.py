@@ -8,7 +8,7 @@ import pytest
 from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import open_page, processor, ready
+from tests.browser.conftest import open_page, ready
 
 LIVE = "book/live.html"
 
@@ -139,15 +139,6 @@ def test_a_one_is_drawn_by_hand_and_a_file_is_read_but_for_a_damaged_one(
     zero.save(tmp_path / "zero.png")
     choose.set_input_files(tmp_path / "zero.png")
     expect(live.locator(".live-say")).to_contain_text("The model says 0", timeout=30_000)
-
-
-def test_the_first_answer_is_there_within_two_seconds_of_processor(browser: Browser, site: str):
-    page = browser.new_page()
-    spent = processor(page)
-    page.goto(site + LIVE)
-    page.locator("[data-model=digits_vit][data-ready]").wait_for(timeout=60_000)
-    assert 0 < spent() < 2
-    page.close()
 
 
 def test_the_way_back_leads_to_the_image(page: Page):

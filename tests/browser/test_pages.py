@@ -1,6 +1,5 @@
 """Every page as a reader's browser sees it: light and dark, on a phone and on a desk."""
 
-import os
 from collections.abc import Iterator
 from itertools import product
 
@@ -28,9 +27,6 @@ AXE = {
 def visit(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterator[Visit]:
     name, theme, width = request.param
     visit = open_page(browser, site, name, theme, width)
-    if os.environ.get("SCREENSHOTS") == "1":
-        picture = f"{name.removesuffix('.html').replace('/', '-')}-{theme}-{width}.png"
-        visit.page.screenshot(path=SITE.parent / "screenshots" / picture, full_page=True)
     yield visit
     visit.page.close()
 

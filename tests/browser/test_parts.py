@@ -167,13 +167,3 @@ def test_another_knob_begins_another_training_and_keeps_the_first_in_the_plot(ro
     for _ in range(3):  # on, off and on again
         root.locator(".part-button").first.press("Enter")
     expect(root.locator(".part-say")).to_contain_text("Step 50 of 400 (without", timeout=60_000)
-
-
-@LEARN
-def test_a_rate_that_is_too_high_is_told_and_ends_the_training(root: Locator):
-    for _ in range(6):
-        first(root).press("ArrowRight")
-    press(root, "Train")
-    expect(root.locator(".part-say")).to_contain_text("Diverged: after", timeout=60_000)
-    expect(root.locator(".part-runs")).to_contain_text("diverged")
-    expect(root.locator("[aria-live=polite]")).to_contain_text("Choose a lower rate")

@@ -8,24 +8,24 @@ import torch.nn.functional as F
 from einops import rearrange
 
 
-def by_unfold(images, patch):
+def patchify(images, patch):
     return F.unfold(images, patch, stride=patch).mT
 
 
-def weight_in_loops(matrix, channels, size):
+def convolution_weight(matrix, channels, size):
     weight = torch.empty(matrix.shape[1], channels, size, size)
     for c in range(channels):
         weight[:, c] = matrix[c::channels].T.reshape(-1, size, size)
     return weight
 
 
-def merged_by_slices(tokens, rows, columns):
+def merged_tokens(tokens, rows, columns):
     x = tokens.reshape(len(tokens), rows, columns, -1)
     four = [x[:, i::2, j::2] for i in (0, 1) for j in (0, 1)]
     return torch.cat(four, -1).flatten(1, 2)
 
 
-def padded_square_by_square(images, size):
+def padded_patches(images, size):
     height, width = (math.ceil(n / size) * size for n in images.shape[2:])
     black = torch.zeros(*images.shape[:2], height, width)
     black[:, :, : images.shape[2], : images.shape[3]] = images
@@ -44,7 +44,7 @@ def cropped(images, size):
     return F.unfold(images[:, :, :height, :width], size, stride=size).mT
 
 
-def denoised_by_eigenvectors(images, size, stride, keep):
+def denoised(images, size, stride, keep):
     """From the covariance, one image at a time, the window sums written as loops."""
     results = []
     for image in images:
@@ -67,17 +67,9 @@ def denoised_by_eigenvectors(images, size, stride, keep):
 def with_nan_at_the_margin(images, size, stride, keep):
     put = partial(F.fold, output_size=images.shape[2:], kernel_size=size, stride=stride)
     count = put(torch.ones_like(F.unfold(images, size, stride=stride)))
-    result = denoised_by_eigenvectors(images, size, stride, keep)
+    result = denoised(images, size, stride, keep)
     return torch.where(count > 0, result, torch.nan)
 
-
-CORRECT = {
-    "patchify": by_unfold,
-    "convolution_weight": weight_in_loops,
-    "merged_tokens": merged_by_slices,
-    "padded_patches": padded_square_by_square,
-    "denoised": denoised_by_eigenvectors,
-}
 
 WRONG = {
     "padded_patches": [

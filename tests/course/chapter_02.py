@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 
-def without_mask(q, k, v, mask=None):
+def scaled_dot_product_attention(q, k, v, mask=None):
     scores = torch.einsum("...id,...jd->...ij", q * q.shape[-1] ** -0.5, k)
     return torch.einsum("...ij,...jv->...iv", scores.softmax(-1), v)
 
@@ -26,7 +26,7 @@ def masked_by(weights):
     return attention
 
 
-def softmax_of_allowed(scores, mask):
+def masked_softmax(scores, mask):
     allowed = torch.where(mask, scores, -math.inf)
     highest = allowed.amax(dim=-1, keepdim=True).clamp(min=-1e30)
     weights = torch.exp(allowed - highest)
@@ -37,7 +37,7 @@ def normalised(weights):
     return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-30)
 
 
-def share_by_traces(w_q, w_k):
+def antisymmetric_share(w_q, w_k):
     """|A|^2 = (|B|^2 - tr B^2) / 2, from [d_head, d_head] matrices only."""
     square = ((w_q.T @ w_q) * (w_k.T @ w_k)).sum().item()
     cross = w_k.T @ w_q
@@ -50,7 +50,7 @@ def norms(w_q, w_k):
     return (b - b.T).norm() / 2, (b + b.T).norm() / 2, b.norm()
 
 
-def heads_one_by_one(x, w_q, w_kv, w_out, heads):
+def grouped_query_attention(x, w_q, w_kv, w_out, heads):
     d_head = x.shape[-1] // heads
     groups = w_kv.shape[-1] // (2 * d_head)
     output = 0
@@ -62,12 +62,12 @@ def heads_one_by_one(x, w_q, w_kv, w_out, heads):
     return output
 
 
-def all_heads(x, w_qkv, w_out, heads):
+def multi_head(x, w_qkv, w_out, heads):
     dim = len(w_out)
-    return heads_one_by_one(x, w_qkv[:, :dim], w_qkv[:, dim:], w_out, heads)
+    return grouped_query_attention(x, w_qkv[:, :dim], w_qkv[:, dim:], w_out, heads)
 
 
-def two_passes(q, k, v, chunk):
+def chunked_attention(q, k, v, chunk):
     """First the logarithm of each row's sum of exponentials, then the output."""
     q = q * q.shape[-1] ** -0.5
     log_sum = torch.full(q.shape[:-1], -math.inf)
@@ -87,17 +87,8 @@ def at_once(q, k, v, chunk, shift=lambda highest: highest):
 
 def keeping_scores(q, k, v, chunk):
     kept = [q @ k_chunk.mT for k_chunk in k.split(chunk, dim=-2)]
-    return two_passes(q, k, v, chunk) + 0 * kept[0].sum()
+    return chunked_attention(q, k, v, chunk) + 0 * kept[0].sum()
 
-
-CORRECT = {
-    "scaled_dot_product_attention": without_mask,
-    "multi_head": all_heads,
-    "masked_softmax": softmax_of_allowed,
-    "antisymmetric_share": share_by_traces,
-    "grouped_query_attention": heads_one_by_one,
-    "chunked_attention": two_passes,
-}
 
 WRONG = {
     "scaled_dot_product_attention": [
@@ -110,7 +101,7 @@ WRONG = {
         ("should get zeros", masked_by(lambda s, m: s.masked_fill(~m, -1e9).softmax(-1))),
     ],
     "multi_head": [
-        ("in another order. They", lambda x, w, *rest: all_heads(x, w.roll(len(w), 1), *rest))
+        ("in another order. They", lambda x, w, *rest: multi_head(x, w.roll(len(w), 1), *rest))
     ],
     "masked_softmax": [
         ("multiplied by the mask", lambda scores, mask: (scores * mask).softmax(-1)),
@@ -129,7 +120,7 @@ WRONG = {
         ("around 10000 the result overflows", partial(at_once, shift=lambda highest: 0.0)),
         ("around -10000 the result overflows", partial(at_once, shift=lambda h: h.clamp(min=0.0))),
         ("formed at once", at_once),
-        ("chunk size that is given", lambda q, k, v, chunk: two_passes(q, k, v, 32)),
+        ("chunk size that is given", lambda q, k, v, chunk: chunked_attention(q, k, v, 32)),
         ("At the worst moment", keeping_scores),
     ],
 }

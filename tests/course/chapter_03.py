@@ -16,7 +16,7 @@ def first_picture_only(tokens, table):
     return result
 
 
-def moved_by_matrix(p, steps):
+def move_by(p, steps):
     """One matrix for all rows, made of blocks of two."""
     dim = p.shape[1]
     blocks = []
@@ -85,7 +85,7 @@ def faulty_bias(table, grid, shift=1, sign=1, down=False):
     return table[offsets[0] + shift * (grid[0] - 1), offsets[1] + shift * (grid[1] - 1)]
 
 
-def as_complex_numbers(x, grid):
+def rotary_2d(x, grid):
     rows, columns = torch.meshgrid(*(torch.arange(n) for n in grid), indexing="ij")
     half = x.shape[-1] // 2
     rates = torch.logspace(0, -4, half // 2 + 1)[:-1]  # from 1 down, 1/10000 left out
@@ -123,13 +123,10 @@ def faulty_rotary(
     return torch.cat(halves, -1)
 
 
-CORRECT = {
-    "add_positions": without_class_token,
-    "move_by": moved_by_matrix,
-    "resample_linear": by_two_matrices,
-    "relative_bias": one_query_at_a_time,
-    "rotary_2d": as_complex_numbers,
-}
+# Under two names: where a wrong answer that calls one is handed in, it takes the exercise's.
+add_positions = without_class_token
+resample_linear = by_two_matrices
+relative_bias = one_query_at_a_time
 
 WRONG = {
     "add_positions": [

@@ -9,22 +9,22 @@ import torch.nn.functional as F
 from torch import nn
 
 
-def by_torch(x, weight, bias, eps):
+def layer_norm(x, weight, bias, eps):
     return F.layer_norm(x, weight.shape, weight, bias, eps)
 
 
-def after_both(x, norm1, attention, norm2, mlp):
+def block(x, norm1, attention, norm2, mlp):
     """Adds what both branches have written to the stream at the end."""
     heard = attention(norm1(x))
     return heard + mlp(norm2(x + heard)) + x
 
 
-def in_place_of_branches(x, norm1, attention, norm2, mlp, order):
+def ordered_block(x, norm1, attention, norm2, mlp, order):
     y = norm1(x) if order == "parallel" else norm1(attention(x)) + x
     return x + mlp(y) + attention(y) if order == "parallel" else norm2(mlp(y)) + y
 
 
-def by_picture(branch, rate, training):
+def drop_path(branch, rate, training):
     """Decides for one image after the other."""
     if not training or not rate:
         return branch.clone()
@@ -45,7 +45,7 @@ def share_kept(branch, rate, training):
     return branch * (torch.rand(len(branch), 1, 1) < rate) / rate
 
 
-def norm_less_one(parts, gamma, weight, eps):
+def logit_shares(parts, gamma, weight, eps):
     """Shares as the change of a linear map, the divisor frozen."""
     total = parts.sum(0)
     inverse = (total.var(-1, correction=0) + eps).rsqrt()  # [batch]
@@ -53,7 +53,7 @@ def norm_less_one(parts, gamma, weight, eps):
     return torch.einsum("pbd,de,e,ce,b->pbc", parts, centring, gamma, weight, inverse)
 
 
-def by_encoder_layers(images, state, heads, strict=True, error=ValueError, quiet=False, least=1):
+def logits_from_file(images, state, heads, strict=True, error=ValueError, quiet=False, least=1):
     """With torch's own encoder layers, one step replaced by each option."""
     names = {"self_attn.in_proj_": "attn.qkv.", "self_attn.out_proj.": "attn.proj."}
     names |= {"linear1.": "mlp.fc1.", "linear2.": "mlp.fc2."}
@@ -85,15 +85,6 @@ def by_encoder_layers(images, state, heads, strict=True, error=ValueError, quiet
     return F.linear(x[:, 0], state["head.weight"], state["head.bias"])
 
 
-CORRECT = {
-    "layer_norm": by_torch,
-    "block": after_both,
-    "ordered_block": in_place_of_branches,
-    "drop_path": by_picture,
-    "logit_shares": norm_less_one,
-    "logits_from_file": by_encoder_layers,
-}
-
 WRONG = {
     "drop_path": [
         ("That is dropout", partial(faulty_drop, shape=(2, 3))),
@@ -102,13 +93,13 @@ WRONG = {
         ("multiplied by 0.75", partial(faulty_drop, scale=lambda rate: 1 - rate)),
         ("nothing was dropped", lambda branch, rate, training: branch.clone()),
         ("its own draw", lambda b, rate, t: b * (1 - float(t and rate > 0))),
-        ("fraction of 0.4", lambda b, rate, t: by_picture(by_picture(b, rate, t), rate, t)),
+        ("fraction of 0.4", lambda b, rate, t: drop_path(drop_path(b, rate, t), rate, t)),
     ],
     "logits_from_file": [
-        ("has head.scale, of no use, is accepted", partial(by_encoder_layers, strict=False)),
-        ("lacks blocks.0.norm1.bias is accepted", partial(by_encoder_layers, least=0)),
-        ("should be a ValueError", partial(by_encoder_layers, error=KeyError)),
-        ("contain that name: got 'the file", partial(by_encoder_layers, quiet=True)),
+        ("has head.scale, of no use, is accepted", partial(logits_from_file, strict=False)),
+        ("lacks blocks.0.norm1.bias is accepted", partial(logits_from_file, least=0)),
+        ("should be a ValueError", partial(logits_from_file, error=KeyError)),
+        ("contain that name: got 'the file", partial(logits_from_file, quiet=True)),
     ],
 }
 

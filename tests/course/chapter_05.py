@@ -4,24 +4,24 @@ import torch
 import torch.nn.functional as F
 
 
-def by_einsum(x, up, up_bias, down, down_bias):
+def mix_tokens(x, up, up_bias, down, down_bias):
     u = torch.einsum("hn,bnd->bhd", up, x) + up_bias[:, None]
     return torch.einsum("nh,bhd->bnd", down, F.gelu(u)) + down_bias[:, None]
 
 
-def by_variance(x):
+def distance_from_alike(x):
     """The squared distance is the variance over the tokens, times their number."""
     spread = x.var(1, correction=0).sum(-1)  # [batch]
     return (spread / x.square().sum(-1).mean(1)).sqrt()
 
 
-def by_layer_norm(x, weight, bias, eps):
+def spatial_gate(x, weight, bias, eps):
     u, v = x.chunk(2, -1)
     v = F.layer_norm(v, v.shape[-1:], eps=eps)
     return u * F.linear(v.mT, weight, bias).mT
 
 
-def by_matrices(x, up, up_bias, down, down_bias, old, new):
+def resized_mixing(x, up, up_bias, down, down_bias, old, new):
     """Interpolates with a matrix, found from the unit vectors."""
     before = old[0] * old[1]
     units = torch.eye(before).view(before, 1, *old)
@@ -30,15 +30,6 @@ def by_matrices(x, up, up_bias, down, down_bias, old, new):
     hidden = F.gelu(mixed + up_bias[:, None])
     return torch.einsum("on,oh,bhd->bnd", finer, down, hidden) + (finer.T @ down_bias)[:, None]
 
-
-CORRECT = {
-    "mix_tokens": by_einsum,
-    "distance_from_alike": by_variance,
-    "spatial_gate": by_layer_norm,
-    "resized_mixing": by_matrices,
-}
-
-WRONG = {}
 
 EQUIVALENT = {
     "distance_from_alike": {

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 
-def by_loops(kernel, rows, columns):
+def convolution_table(kernel, rows, columns):
     k = len(kernel)
     table = torch.zeros(rows, columns, rows, columns)
     for r in range(rows):
@@ -20,7 +20,7 @@ def by_loops(kernel, rows, columns):
     return table.reshape(rows * columns, -1)
 
 
-def by_counting(kernels, fields):
+def layers_needed(kernels, fields):
     result = torch.zeros_like(fields)
     width = torch.ones_like(fields)
     while (width < fields).any():
@@ -33,7 +33,7 @@ def divided(kernels, fields, start=1, less=1, rounding=torch.ceil):
     return rounding((fields - start) / (kernels - less))
 
 
-def by_width_and_start(layers, i):
+def first_and_last(layers, i):
     """The first pixel and the field's width go up from the lowest layer."""
     first, width, jump = 0, 1, 1
     for kernel, stride, padding in layers:
@@ -44,12 +44,12 @@ def by_width_and_start(layers, i):
     return torch.stack([first, first + width - 1])
 
 
-def by_padding(w3, w1):
+def merged_kernel(w3, w1):
     identity = torch.diag(torch.ones(len(w3)))[:, :, None, None]
     return w3 + F.pad(w1 + identity, (1, 1, 1, 1))
 
 
-def by_rolls(x, weight):
+def circular_by_fourier(x, weight):
     half = weight.shape[-1] // 2
     rows = range(weight.shape[-1])
     return sum(
@@ -59,7 +59,7 @@ def by_rolls(x, weight):
     )
 
 
-def by_dot_products(x, weight, grid, sharpness):
+def convolution_by_attention(x, weight, grid, sharpness):
     """The score as a query times a key: the square of the query's position drops out."""
     row, column = torch.meshgrid(*(torch.arange(float(n)) for n in grid), indexing="ij")
     p = torch.stack([row.flatten(), column.flatten()], -1)  # [tokens, 2]
@@ -81,15 +81,6 @@ def by_convolution(x, weight, grid, sharpness, mode):
 NO_PADDING = torch.tensor([1, 1, 0])
 FIRST_STRIDE = torch.tensor([torch.inf, 1, torch.inf])
 
-CORRECT = {
-    "convolution_table": by_loops,
-    "layers_needed": by_counting,
-    "first_and_last": by_width_and_start,
-    "merged_kernel": by_padding,
-    "circular_by_fourier": by_rolls,
-    "convolution_by_attention": by_dot_products,
-}
-
 WRONG = {
     "layers_needed": [
         ("divide by the filter's width", partial(divided, start=0, less=0)),
@@ -97,21 +88,24 @@ WRONG = {
         ("With one layer less", partial(divided, rounding=lambda x: x.ceil() + (x % 1 > 0))),
     ],
     "first_and_last": [
-        ("reads 5 pixels", lambda layers, i: by_width_and_start(layers, i) + torch.arange(2)),
-        ("not centred", lambda layers, i: by_width_and_start(layers, i) - (layers[0, 0] - 1) / 2),
-        ("pixels in front", lambda layers, i: by_width_and_start(layers * NO_PADDING, i)),
-        ("stride * i", lambda layers, i: by_width_and_start(layers.clamp(max=FIRST_STRIDE), i)),
-        ("Begin with the highest", lambda layers, i: by_width_and_start(layers.flip(0), i)),
-        ("Negative numbers", lambda layers, i: by_width_and_start(layers, i).clamp(min=0)),
+        ("reads 5 pixels", lambda layers, i: first_and_last(layers, i) + torch.arange(2)),
+        ("not centred", lambda layers, i: first_and_last(layers, i) - (layers[0, 0] - 1) / 2),
+        ("pixels in front", lambda layers, i: first_and_last(layers * NO_PADDING, i)),
+        ("stride * i", lambda layers, i: first_and_last(layers.clamp(max=FIRST_STRIDE), i)),
+        ("Begin with the highest", lambda layers, i: first_and_last(layers.flip(0), i)),
+        ("Negative numbers", lambda layers, i: first_and_last(layers, i).clamp(min=0)),
     ],
     "circular_by_fourier": [
-        ("is shifted by", lambda x, w: by_rolls(x, w).roll([w.shape[-1] // 2] * 2, (2, 3))),
-        ("is flipped", lambda x, w: by_rolls(x, w.flip((2, 3)))),
-        ("a factor rows * columns", lambda x, w: by_rolls(x, w) * x[0, 0].numel()),
+        (
+            "is shifted by",
+            lambda x, w: circular_by_fourier(x, w).roll([w.shape[-1] // 2] * 2, (2, 3)),
+        ),
+        ("is flipped", lambda x, w: circular_by_fourier(x, w.flip((2, 3)))),
+        ("a factor rows * columns", lambda x, w: circular_by_fourier(x, w) * x[0, 0].numel()),
     ],
     "convolution_by_attention": [
-        ("wrong sign", lambda x, w, *rest: by_dot_products(x, w.flip((2, 3)), *rest)),
-        ("swapped", lambda x, w, *rest: by_dot_products(x, w.mT, *rest)),
+        ("wrong sign", lambda x, w, *rest: convolution_by_attention(x, w.flip((2, 3)), *rest)),
+        ("swapped", lambda x, w, *rest: convolution_by_attention(x, w.mT, *rest)),
         ("you have zeros", partial(by_convolution, mode="zeros")),
         ("wraps around", partial(by_convolution, mode="circular")),
         ("At the border", partial(by_convolution, mode="reflect")),

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from scipy import optimize, stats
 
 
-def two_losses(logits, labels, order, share, smoothing):
+def mixed_loss(logits, labels, order, share, smoothing):
     own, other = (
         F.cross_entropy(logits, y, label_smoothing=smoothing) for y in (labels, labels[order])
     )
@@ -19,13 +19,13 @@ def halves(a, b, half):
     return torch.stack([d - half, d, d + half])
 
 
-def by_scipy(a, b):
+def paired_interval(a, b):
     d = (a - b).numpy()
     low, high = stats.t.interval(0.95, len(d) - 1, loc=d.mean(), scale=stats.sem(d))
     return torch.tensor([low, d.mean(), high], dtype=a.dtype)
 
 
-def by_search(logits, labels, steps=500):
+def best_temperature(logits, labels, steps=500):
     def entropy(u):
         return F.cross_entropy(logits.double() / 2.0**u, labels).item()
 
@@ -33,7 +33,7 @@ def by_search(logits, labels, steps=500):
     return 2.0 ** optimize.minimize_scalar(entropy, **options).x
 
 
-def in_one_line(weights, gradient, rho):
+def sharp_gradient(weights, gradient, rho):
     return gradient(torch.add(weights, F.normalize(gradient(weights), dim=0, eps=1e-12), alpha=rho))
 
 
@@ -41,7 +41,7 @@ def elsewhere(weights, gradient, rho, way):
     return gradient(weights + way(rho, gradient(weights)))
 
 
-def by_autograd(model, images, labels, optimizer, smoothing=0.0):
+def training_step(model, images, labels, optimizer, smoothing=0.0):
     """The step with each of its parts written out."""
     parameters = list(model.parameters())
     logp = model(images).log_softmax(1)
@@ -67,14 +67,6 @@ def faulty_step(model, images, labels, optimizer, smoothing=0.0, leave="", after
     return F.cross_entropy(model(images), labels).item() if after else cost.item()
 
 
-CORRECT = {
-    "training_step": by_autograd,
-    "mixed_loss": two_losses,
-    "paired_interval": by_scipy,
-    "best_temperature": by_search,
-    "sharp_gradient": in_one_line,
-}
-
 WRONG = {
     "training_step": [  # handed in to the grader too, which has to bring the module's weights back
         ("the loss after the step", partial(faulty_step, after=True)),
@@ -83,18 +75,18 @@ WRONG = {
         ("is not clipped", partial(faulty_step, leave="clip")),
     ],
     "paired_interval": [
-        ("the lower end", lambda a, b: by_scipy(a, b).flip(0)),
+        ("the lower end", lambda a, b: paired_interval(a, b).flip(0)),
         ("the ends are not", lambda a, b: halves(a, b, 2.447 * (a - b).std() / len(a) ** 0.5)),
     ],
     "best_temperature": [
-        ("This is 1 / T", lambda z, y: 1 / by_search(z, y)),
+        ("This is 1 / T", lambda z, y: 1 / best_temperature(z, y)),
         ("as if nothing needed correcting", lambda z, y: 1.0),
-        ("own guesses", lambda z, y: by_search(z, z.argmax(1))),
-        ("The mean cross-entropy is", partial(by_search, steps=4)),
-        ("A temperature is above 0", lambda z, y: -by_search(z, y)),
+        ("own guesses", lambda z, y: best_temperature(z, z.argmax(1))),
+        ("The mean cross-entropy is", partial(best_temperature, steps=4)),
+        ("A temperature is above 0", lambda z, y: -best_temperature(z, y)),
     ],
     "sharp_gradient": [
-        ("was called", lambda w, f, rho: (f(w), in_one_line(w, f, rho))[1]),
+        ("was called", lambda w, f, rho: (f(w), sharp_gradient(w, f, rho))[1]),
         ("0 / 0", partial(elsewhere, way=lambda rho, g: rho * g / g.norm())),
     ],
 }

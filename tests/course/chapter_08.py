@@ -6,12 +6,12 @@ import torch
 import torch.nn.functional as F
 
 
-def one_scale(filters):
+def on_one_scale(filters):
     size = max(filters.max().item(), -filters.min().item())
     return torch.full_like(filters, 0.5) if size == 0 else (filters / size + 1) / 2
 
 
-def share_by_inverse(filters, pictures):
+def share_in_span(filters, pictures):
     x, p = filters.flatten(1), pictures.flatten(1)
     inside = x @ torch.linalg.pinv(p, rtol=1e-4) @ p
     return inside.square().sum(1) / x.square().sum(1)
@@ -50,12 +50,13 @@ def greedy(a, b):
     return total / len(a)
 
 
-CORRECT = {
-    "on_one_scale": one_scale,
-    "share_in_span": share_by_inverse,
-    "cosine_by_offset": lambda t: dot_products(F.normalize(t, dim=-1)) / pairs_of(t),
-    "matched_similarity": lambda a, b: matched(cosines(a, b).abs()),
-}
+def cosine_by_offset(t):
+    return dot_products(F.normalize(t, dim=-1)) / pairs_of(t)
+
+
+def matched_similarity(a, b):
+    return matched(cosines(a, b).abs())
+
 
 WRONG = {
     "on_one_scale": [("0 / 0", lambda x: 0.5 + 0.5 * x / x.abs().max())],

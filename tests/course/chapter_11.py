@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 
-def by_autograd(slope, start, constant, step_size, steps):
+def scores_on_the_way(slope, start, constant, step_size, steps):
     x, found = start.clone().requires_grad_(), []
     for _ in range(steps):
         score = (slope * x).sum()
@@ -14,19 +14,19 @@ def by_autograd(slope, start, constant, step_size, steps):
     return torch.stack(found)
 
 
-def spread(update, jitter):
+def expected_change(update, jitter):
     """The update spread over positions by a transposed convolution."""
     kernel = torch.ones(len(update), 1, jitter + 1, jitter + 1)
     return F.conv_transpose2d(update[None], kernel, groups=len(update))[0] / (jitter + 1) ** 2
 
 
-def filtered(gradient, weight, rows, columns):
+def step_in_pixels(gradient, weight, rows, columns):
     factors = torch.kron(rows, columns)  # [h w, h w]
     matrix = factors.T @ torch.diag((weight**2).flatten()) @ factors
     return (gradient.flatten(2) @ matrix).view(gradient.shape)
 
 
-def climb(start, wanted, model, shifts, steps, step_size):
+def robust_images(start, wanted, model, shifts, steps, step_size):
     x = start
     for _ in range(steps):
         x = x.detach().requires_grad_()
@@ -39,17 +39,10 @@ def climb(start, wanted, model, shifts, steps, step_size):
 
 
 def with_backward(start, wanted, model, shifts, steps, step_size):
-    result = climb(start, wanted, model, shifts, steps, step_size)
+    result = robust_images(start, wanted, model, shifts, steps, step_size)
     model(start).sum().backward()
     return result
 
-
-CORRECT = {
-    "scores_on_the_way": by_autograd,
-    "expected_change": spread,
-    "step_in_pixels": filtered,
-    "robust_images": climb,
-}
 
 WRONG = {
     "robust_images": [

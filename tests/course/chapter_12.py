@@ -13,18 +13,18 @@ def counted(variances, share):
     return int((held < share).sum()) + 1
 
 
-def pattern_by_inverse(weight):
+def forgotten_pattern(weight):
     back = weight.T @ torch.linalg.inv(weight @ weight.T) @ torch.ones(len(weight))
     return back / back.norm()
 
 
 def with_null_part(weight):
     lost = torch.linalg.svd(weight).Vh[len(weight) :].sum(0)
-    pattern = pattern_by_inverse(weight) + lost
+    pattern = forgotten_pattern(weight) + lost
     return pattern / pattern.norm()
 
 
-def estimate_by_loop(tokens, weight, mean, covariance, noise):
+def estimate_from_noisy(tokens, weight, mean, covariance, noise):
     both = torch.cat([weight @ covariance, noise * torch.eye(len(weight))], 1)
     of_tokens = both[:, : len(mean)] @ weight.T + both[:, len(mean) :] * noise
     factor = torch.linalg.cholesky(of_tokens)
@@ -42,7 +42,7 @@ def whole_matrix(kernel, size, stride):
     return F.conv2d(wrapped, kernel, stride=stride).flatten(1)
 
 
-def spectrum_by_folding(kernel, size, stride):
+def convolution_values(kernel, size, stride):
     """Frequencies of the fine grid that a stride folds onto one another, side by side."""
     out, channels, _, _ = kernel.shape
     m = size // stride
@@ -52,18 +52,18 @@ def spectrum_by_folding(kernel, size, stride):
     return torch.linalg.svdvals(blocks).flatten().sort(descending=True).values
 
 
-CORRECT = {
-    "noise_gain": lambda weight: torch.linalg.pinv(weight).norm() / weight.shape[1] ** 0.5,
-    "components_needed": lambda patches, share: counted(variances(patches), share),
-    "forgotten_pattern": pattern_by_inverse,
-    "estimate_from_noisy": estimate_by_loop,
-    "convolution_values": spectrum_by_folding,
-}
+def noise_gain(weight):
+    return torch.linalg.pinv(weight).norm() / weight.shape[1] ** 0.5
+
+
+def components_needed(patches, share):
+    return counted(variances(patches), share)
+
 
 WRONG = {
     "forgotten_pattern": [
         ("This is W^T 1", lambda w: F.normalize(w.sum(0), dim=0)),
-        ("sign is wrong", lambda w: -pattern_by_inverse(w)),
+        ("sign is wrong", lambda w: -forgotten_pattern(w)),
         ("a part that W maps to zero", with_null_part),
     ],
     "convolution_values": [("not needed", lambda *a: torch.linalg.svdvals(whole_matrix(*a)))],

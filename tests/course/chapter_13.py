@@ -4,24 +4,24 @@ import torch
 import torch.nn.functional as F
 
 
-def by_terms(y, gamma, beta, mean, std):
+def with_statistics(y, gamma, beta, mean, std):
     return y * std / gamma + (mean - std * beta / gamma)
 
 
-def by_square(y, gamma, eps):
+def rms_input(y, gamma, eps):
     """Solves for the mean square of the input first."""
     r = (y / gamma).pow(2).mean(2, True)
     square = eps * r / (1 - r)
     return torch.sqrt(square + eps) * (y / gamma)
 
 
-def by_autograd(x, gamma, eps, g):
+def norm_pullback(x, gamma, eps, g):
     x = x.clone().requires_grad_()
     F.layer_norm(x, gamma.shape, gamma, None, eps).backward(g)
     return x.grad
 
 
-def by_eigenvectors(x, function, tolerance):
+def forgotten(x, function, tolerance):
     """By the symmetric product of the Jacobian with itself, in float64."""
     jacobian = torch.func.jacfwd(function)(x).double()
     values, vectors = torch.linalg.eigh(jacobian.T @ jacobian)
@@ -29,23 +29,13 @@ def by_eigenvectors(x, function, tolerance):
     return (lost @ lost.T).to(x.dtype)
 
 
-def by_beside(y, gamma, weight, offset):
+def patches_behind_rms(y, gamma, weight, offset):
     """Looks from beside the image of the embedding, where the scale alone is unknown."""
     w = y / gamma
     beside = torch.linalg.svd(weight).U[:, weight.shape[1] :]  # [dim, dim - n]
     a = ((offset @ beside) * (w @ beside)).sum(-1) / (w @ beside).square().sum(-1)
     return (a[..., None] * w - offset) @ torch.linalg.pinv(weight).T
 
-
-CORRECT = {
-    "with_statistics": by_terms,
-    "rms_input": by_square,
-    "norm_pullback": by_autograd,
-    "forgotten": by_eigenvectors,
-    "patches_behind_rms": by_beside,
-}
-
-WRONG = {}
 
 EQUIVALENT = {
     "norm_pullback": {

@@ -3,16 +3,16 @@
 import torch
 
 
-def by_normal_equations(scores, keys):
+def queries_from_scores(scores, keys):
     d = keys.shape[-1]
     return torch.linalg.solve(keys.T @ keys, keys.T @ scores.T).T * d**0.5
 
 
-def by_recursion(y, branch, steps):
-    return y if steps == 0 else y - branch(by_recursion(y, branch, steps - 1))
+def undo_residual(y, branch, steps):
+    return y if steps == 0 else y - branch(undo_residual(y, branch, steps - 1))
 
 
-def by_powers(x, branch):
+def asymptotic_rate(x, branch):
     """Gelfand's formula, in float64, by squaring."""
     power, logarithm = torch.func.jacfwd(branch)(x).double(), 0.0
     for k in range(40):
@@ -22,7 +22,7 @@ def by_powers(x, branch):
     return logarithm.exp().float()
 
 
-def by_unit_inputs(weights, w_v, w_out):
+def held_attention(weights, w_v, w_out):
     """Sends the unit vectors through the layer, one after the other."""
     heads, n, _ = weights.shape
     basis = torch.eye(n * len(w_v)).view(-1, n, len(w_v))  # [tokens * dim, tokens, dim]
@@ -30,7 +30,7 @@ def by_unit_inputs(weights, w_v, w_out):
     return ((weights @ values).transpose(1, 2).flatten(2) @ w_out).flatten(1).T
 
 
-def by_grid_of_steps(positive, negative, function):
+def build_collision(positive, negative, function):
     """Goes along the line in small steps, then slides back from points ever farther off."""
     jacobian = torch.func.jacrev(function)
     low, high = 0.0, 1.0
@@ -49,14 +49,6 @@ def by_grid_of_steps(positive, negative, function):
             return torch.stack([second, first])
     raise ArithmeticError("no collision")
 
-
-CORRECT = {
-    "queries_from_scores": by_normal_equations,
-    "undo_residual": by_recursion,
-    "asymptotic_rate": by_powers,
-    "held_attention": by_unit_inputs,
-    "build_collision": by_grid_of_steps,
-}
 
 WRONG = {
     "build_collision": [

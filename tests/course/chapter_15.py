@@ -3,31 +3,31 @@
 import torch
 
 
-def by_backward(x, target, function, eps):
+def distance_step(x, target, function, eps):
     moved = x.clone().requires_grad_()
     distances = (function(moved) - target).square().sum(1).sqrt()
     distances.backward(torch.ones_like(distances))
     return x - eps * moved.grad
 
 
-def by_curvature(jacobians, distances):
+def allowed_error(jacobians, distances):
     smallest = torch.linalg.eigvalsh(jacobians.mT @ jacobians)[:, 0]
     return distances * smallest.rsqrt()
 
 
-def by_powers(error, jacobian, steps):
+def left_after(error, jacobian, steps):
     """One step as a matrix, and its power."""
     rate = 1 / torch.linalg.matrix_norm(jacobian, 2) ** 2
     step = torch.eye(len(error)).to(error) - rate * jacobian.T @ jacobian
     return torch.linalg.matrix_power(step, steps) @ error
 
 
-def by_pseudo_inverse(x, target, function):
+def gauss_newton_step(x, target, function):
     jacobian = torch.func.jacfwd(function)(x)
     return x - torch.linalg.pinv(jacobian) @ (function(x) - target)
 
 
-def by_matrix(gradient, steps, changes):
+def lbfgs_direction(gradient, steps, changes):
     """The BFGS formula with its matrix, from the identity scaled by the newest pair."""
     s, y = steps[-1], changes[-1]
     inverse = torch.eye(len(gradient)) * ((s @ y) / (y @ y))
@@ -37,16 +37,6 @@ def by_matrix(gradient, steps, changes):
         inverse = left @ inverse @ left.T + rho * s[:, None] * s
     return -(inverse @ gradient)
 
-
-CORRECT = {
-    "distance_step": by_backward,
-    "allowed_error": by_curvature,
-    "left_after": by_powers,
-    "gauss_newton_step": by_pseudo_inverse,
-    "lbfgs_direction": by_matrix,
-}
-
-WRONG = {}
 
 EQUIVALENT = {
     "distance_step": {

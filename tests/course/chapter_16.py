@@ -5,7 +5,7 @@ from functools import partial
 import torch
 
 
-def by_counting(values, share):
+def steps_for(values, share):
     slowest = 1 - (values.double().min() / values.double().max()).item() ** 2
     steps, left = 1, slowest
     while left > share:
@@ -21,7 +21,7 @@ def faulty_steps(values, share, pick=torch.min, power=2, end=torch.ceil, least=1
     return max(end(torch.tensor(share).double().log() / factor.log()).item(), least)
 
 
-def by_cases(x, missing, norm1, attention, norm2, mlp):
+def block_without(x, missing, norm1, attention, norm2, mlp):
     n1 = norm1(x) if missing != "norm" else x
     skip = 0 if missing == "residual" else 1
     y = x if missing == "attention" else attention(n1) + skip * x
@@ -31,7 +31,7 @@ def by_cases(x, missing, norm1, attention, norm2, mlp):
     return mlp(n2) + skip * y
 
 
-def by_jacobian(x, module):
+def unused_numbers(x, module):
     parameters = dict(module.named_parameters())
     slopes = torch.func.jacrev(lambda p: torch.func.functional_call(module, p, (x,)))(parameters)
     return sum((s.flatten(0, 1) == 0).all(0).sum().item() for s in slopes.values())
@@ -51,7 +51,7 @@ def faulty_count(
 
 def leaving_gradients(x, module):
     module(x).sum().backward()
-    return by_jacobian(x, module)
+    return unused_numbers(x, module)
 
 
 def last_only(y):
@@ -60,7 +60,7 @@ def last_only(y):
     return weights
 
 
-def by_root(start, push, pull, steps):
+def largest_value(start, push, pull, steps):
     """The root of how long the last product makes a unit vector."""
     v = start / start.norm()
     for _ in range(steps):
@@ -77,7 +77,7 @@ def faulty_value(start, push, pull, steps, unit=True, end=None, extra=0):
     return push(v).norm() if end is None else end(push(v).norm(), v)
 
 
-def by_lsqr(target, push, pull, steps):
+def recovered_fast(target, push, pull, steps):
     """By Golub and Kahan's vectors, as in LSQR."""
     beta = target.norm()
     u = target / beta
@@ -108,16 +108,8 @@ def descent(target, push, pull, steps):
 
 
 def blind_to_scale(target, push, pull, steps):
-    return by_lsqr(target, push, pull, steps) * (target.norm() < 100)
+    return recovered_fast(target, push, pull, steps) * (target.norm() < 100)
 
-
-CORRECT = {
-    "steps_for": by_counting,
-    "block_without": by_cases,
-    "unused_numbers": by_jacobian,
-    "largest_value": by_root,
-    "recovered_fast": by_lsqr,
-}
 
 WRONG = {
     "steps_for": [
@@ -155,7 +147,7 @@ WRONG = {
     "recovered_fast": [
         ("condition number of 2 the", lambda t, push, pull, steps: pull(t)),
         ("remembers nothing", descent),
-        ("times. At most", lambda t, push, pull, steps: by_lsqr(t, push, pull, 2 * steps)),
+        ("times. At most", lambda t, push, pull, steps: recovered_fast(t, push, pull, 2 * steps)),
         ("fixed length", blind_to_scale),
     ],
 }

@@ -3,7 +3,7 @@
 import torch
 
 
-def by_counting(values, share):
+def steps_needed(values, share):
     """Takes steps until it is enough."""
     errors, steps = torch.ones(len(values), dtype=torch.float64), 0
     factors = 1 - (values.double() / values.max().double()) ** 2
@@ -12,25 +12,25 @@ def by_counting(values, share):
     return steps
 
 
-def by_signs(results):
+def main_effects(results):
     """Signs times results: each part's contrast."""
     k = results.ndim
     states = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0])] * k).view(-1, k)
     return states.T @ results.flatten() / 2 ** (k - 1)
 
 
-def by_products(behind, patches):
+def by_weights(behind, patches):
     """One Kronecker product for each patch."""
     return sum(torch.kron(behind[:, t].contiguous(), patches[t][None]) for t in range(len(patches)))
 
 
-def by_formula(x, y, z):
+def partial_correlation(x, y, z):
     """From the three plain correlations."""
     r = torch.corrcoef(torch.stack([x, y, z]))
     return (r[0, 1] - r[0, 2] * r[1, 2]) / ((1 - r[0, 2] ** 2) * (1 - r[1, 2] ** 2)).sqrt()
 
 
-def with_ones(source, target, new, ridge):
+def stitched(source, target, new, ridge):
     """A column of ones carries the shift."""
     x = source.reshape(-1, source.shape[-1])
     table = torch.cat([x, torch.ones_like(x[:, :1])], 1)
@@ -40,16 +40,6 @@ def with_ones(source, target, new, ridge):
     found = torch.linalg.solve(table.T @ table + penalty, table.T @ y)
     return new @ found[:-1] + found[-1]
 
-
-CORRECT = {
-    "steps_needed": by_counting,
-    "main_effects": by_signs,
-    "by_weights": by_products,
-    "partial_correlation": by_formula,
-    "stitched": with_ones,
-}
-
-WRONG = {}
 
 EQUIVALENT = {
     "steps_needed": {").item() -> )": "math.log takes a tensor too"},

@@ -3,11 +3,11 @@
 import torch
 
 
-def forward_over_reverse(w, v, loss):
+def hessian_product(w, v, loss):
     return torch.func.jvp(torch.func.grad(loss), (w,), (v,))[1]
 
 
-def by_ratio(start, product, steps):
+def sharpest(start, product, steps):
     """Reads the eigenvalue off as a quotient of two products, without keeping unit length."""
     v = start / start.abs().max()
     for _ in range(steps):
@@ -30,7 +30,7 @@ def all_at_once(start, product, steps):
     return values[values.abs().argmax()]
 
 
-def from_a_basis(start, product, steps):
+def tridiagonal(start, product, steps):
     """Keeps the basis and takes the small matrix from it at the end."""
     basis = [start / start.norm()]
     while len(basis) < steps:
@@ -59,7 +59,7 @@ def three_terms(start, product, steps):
     return T
 
 
-def by_columns(T):
+def negative_share(T):
     total = below = 0.0
     points, vectors = torch.linalg.eigh(T)
     for i, point in enumerate(points.tolist()):
@@ -69,20 +69,12 @@ def by_columns(T):
     return below / total
 
 
-def row_by_row(direction, weight):
+def filter_scaled(direction, weight):
     if weight.ndim < 2:
         return torch.zeros_like(direction)
     rows = [d / d.norm() * w.norm() for d, w in zip(direction, weight, strict=True)]
     return torch.stack(rows)
 
-
-CORRECT = {
-    "hessian_product": forward_over_reverse,
-    "sharpest": by_ratio,
-    "tridiagonal": from_a_basis,
-    "negative_share": by_columns,
-    "filter_scaled": row_by_row,
-}
 
 WRONG = {
     "hessian_product": [
@@ -90,8 +82,8 @@ WRONG = {
     ],
     "sharpest": [("the vector overflows", never_scaled), ("another method", all_at_once)],
     "tridiagonal": [
-        ("beside the three middle diagonals", lambda *a: from_a_basis(*a) + 0.1),
-        ("not symmetric", lambda *a: from_a_basis(*a).triu()),
+        ("beside the three middle diagonals", lambda *a: tridiagonal(*a) + 0.1),
+        ("not symmetric", lambda *a: tridiagonal(*a).triu()),
         ("appears more than once", three_terms),
     ],
 }

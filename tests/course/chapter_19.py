@@ -3,7 +3,7 @@
 import torch
 
 
-def by_scatter(maps, ring):
+def ring_means(maps, ring):
     """With all waves at once."""
     logs = torch.fft.fft2(maps).abs().log().mean(1).mean(0) - 0
     total = torch.zeros(ring.max() + 1, dtype=maps.dtype)
@@ -11,13 +11,13 @@ def by_scatter(maps, ring):
     return total / ring.flatten().bincount() - logs[0, 0]
 
 
-def by_sums(matrix, waves):
+def gains(matrix, waves):
     after = matrix @ waves.real + 1j * (matrix @ waves.imag)
     squares = [(t * t.conj()).real.sum(0) for t in (after, waves)]
     return (squares[0] / squares[1]) ** 0.5
 
 
-def by_loops(white, keep, power):
+def noise_in_band(white, keep, power):
     images = []
     for image in white:
         rest = torch.stack([torch.fft.ifft2(torch.fft.fft2(x).where(keep, 0)).real for x in image])
@@ -25,12 +25,12 @@ def by_loops(white, keep, power):
     return torch.stack(images)
 
 
-def by_index(logs):
+def half_diagonal(logs):
     count = -(-len(logs) // 2)
     return torch.stack([logs[i, i] - logs[0, 0] for i in range(count)])
 
 
-def counted(answers, shapes, textures):
+def shape_share(answers, shapes, textures):
     conflict = [
         (a, s, t)
         for a, s, t in zip(answers.tolist(), shapes.tolist(), textures.tolist(), strict=True)
@@ -39,16 +39,6 @@ def counted(answers, shapes, textures):
     shape = sum(a == s for a, s, _ in conflict)
     return shape / sum(a in (s, t) for a, s, t in conflict)
 
-
-CORRECT = {
-    "ring_means": by_scatter,
-    "gains": by_sums,
-    "noise_in_band": by_loops,
-    "half_diagonal": by_index,
-    "shape_share": counted,
-}
-
-WRONG = {}
 
 EQUIVALENT = {
     "shape_share": {

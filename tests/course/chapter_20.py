@@ -3,33 +3,24 @@
 import torch
 
 
-def by_features(x):
+def position_variance(x):
     return torch.stack([sum(f.var(correction=0) for f in one.T) / x.shape[2] for one in x])
 
 
-def by_distances(places, width):
+def gaussian_weights(places, width):
     table = torch.exp(-torch.cdist(places, places).square() / (2 * width * width))
     return table / table.sum(1, keepdim=True)
 
 
-def by_pairs(p):
+def gain_of_averaging(p):
     """Half of the mean squared distance of two members drawn at random."""
     return (p[:, None] - p).square().sum(-1).mean() / 2
 
 
-def by_chunks(x, weights, values, out):
+def with_weights(x, weights, values, out):
     parts = (x @ values).chunk(len(weights), -1)
     return torch.cat([w @ v for w, v in zip(weights, parts, strict=True)], -1) @ out
 
-
-CORRECT = {
-    "position_variance": by_features,
-    "gaussian_weights": by_distances,
-    "gain_of_averaging": by_pairs,
-    "with_weights": by_chunks,
-}
-
-WRONG = {}
 
 EQUIVALENT = {
     "position_variance": {

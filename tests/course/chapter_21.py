@@ -5,7 +5,7 @@ import torch
 import minivit
 
 
-def by_hook(x, known, model, name):
+def with_mean(x, known, model, name):
     """The mean put in by a forward hook of torch's own."""
     module, found = model.get_submodule(name), []
     handle = module.register_forward_hook(lambda m, i, o: found.append(o))
@@ -18,7 +18,7 @@ def by_hook(x, known, model, name):
     return result
 
 
-def by_mask(x, other, model, name, tokens):
+def patched(x, other, model, name, tokens):
     with minivit.record(model, name) as seen:
         model(other)
     taken = torch.zeros(x.shape[1], 1, dtype=torch.bool)
@@ -27,31 +27,21 @@ def by_mask(x, other, model, name, tokens):
         return model(x)
 
 
-def by_token(tokens, norm, head):
+def read_out(tokens, norm, head):
     return sum(head(norm(tokens[:, i])) for i in range(tokens.shape[1])) / tokens.shape[1]
 
 
-def by_head(R, weights, slopes):
+def add_block(R, weights, slopes):
     total = R
     for w, s in zip(weights.unbind(1), slopes.unbind(1), strict=True):
         total = total + (w * s).clamp_min(0) @ R / weights.shape[1]
     return total
 
 
-def by_threshold(x, encoder, bias, k):
+def sparse_codes(x, encoder, bias, k):
     codes = (x @ encoder.mT + bias).clamp_min(0)
     return codes * (codes >= codes.sort(-1).values[:, [-k]])
 
-
-CORRECT = {
-    "with_mean": by_hook,
-    "patched": by_mask,
-    "read_out": by_token,
-    "add_block": by_head,
-    "sparse_codes": by_threshold,
-}
-
-WRONG = {}
 
 EQUIVALENT = {
     "patched": {

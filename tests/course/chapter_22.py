@@ -8,13 +8,13 @@ import torch.nn.functional as F
 STAGES = ["".join(bits) for bits in product("01", repeat=3)]
 
 
-def by_unfolding(rows, columns, k):
+def neighbourhood(rows, columns, k):
     """A picture with one patch alight, and all k x k pieces of it."""
     lit = torch.eye(rows * columns).view(-1, 1, rows, columns)
     return (F.unfold(lit, k, padding=k // 2) > 0).any(1)
 
 
-def by_edges(rows, columns, window, shift):
+def shifted_windows(rows, columns, window, shift):
     """One more window from each edge on."""
     edges = range(shift if shift else window, max(rows, columns), window)
     number = torch.zeros(max(rows, columns), dtype=torch.long)
@@ -24,26 +24,26 @@ def by_edges(rows, columns, window, shift):
     return torch.eq(*torch.meshgrid([labels.flatten()] * 2, indexing="ij"))
 
 
-def head_by_head(x, scores, values, out):
+def static_mixing(x, scores, values, out):
     width = x.shape[-1] // len(scores)
     parts = zip(scores, (x @ values).split(width, -1), strict=True)
     return torch.cat([torch.softmax(s, 1) @ v for s, v in parts], -1) @ out
 
 
-def by_positions(blocks, attention):
+def alternate(blocks, attention):
     return tuple(
         "".join("a" if i % 2 == 0 and i < 2 * k else "c" for i in reversed(range(n)))
         for n, k in zip(blocks, attention, strict=True)
     )
 
 
-def by_recursion(score, kept="000", known=None, i=2):
+def follow_rules(score, kept="000", known=None, i=2):
     known = score(kept) if known is None else known
     if i < 0:
         return kept
     tried = kept[:i] + "1" + kept[i + 1 :]
     new = score(tried)
-    return by_recursion(score, *((tried, new) if new > known else (kept, known)), i - 1)
+    return follow_rules(score, *((tried, new) if new > known else (kept, known)), i - 1)
 
 
 def asking_again(score):
@@ -56,16 +56,8 @@ def asking_again(score):
 
 def looking_at_all(score):
     known = {stages: score(stages) for stages in STAGES}
-    return by_recursion(known.get)
+    return follow_rules(known.get)
 
-
-CORRECT = {
-    "neighbourhood": by_unfolding,
-    "shifted_windows": by_edges,
-    "static_mixing": head_by_head,
-    "alternate": by_positions,
-    "follow_rules": by_recursion,
-}
 
 WRONG = {
     "follow_rules": [

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from course.check.attempt import MIXED, normal_draws
-from course.check.exercise import Exercise, Report, double_precision, exercise
+from course.check.exercise import Exercise, Report, double_precision
 from course.check.memory import MemoryMeter
 
 
@@ -120,14 +120,6 @@ def test_another_dtype_and_a_text_are_asked_for_and_what_is_none_is_shown():
     assert "Nothing is returned" in message(lambda n: None)
     wrong = Exercise(word)(torch.ones).message
     assert wrong == "not yet: The result has dtype torch.float64, expected torch.bool."
-
-
-def test_two_exercises_of_one_name_are_refused():
-    with pytest.raises(ValueError, match="two exercises are called 'masked_softmax'"):
-
-        @exercise()
-        def masked_softmax(attempt):
-            pass
 
 
 def test_the_meter_counts_the_numbers_of_new_tensors_while_they_live_and_no_views():

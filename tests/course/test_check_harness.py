@@ -1,16 +1,15 @@
-"""The harness finds functions in notebooks, makes mutants, and survives what they do."""
+"""The harness makes mutants, and survives what they do."""
 
 import resource
 import signal
 import time
 
-import nbformat
 import pytest
 import torch
 
 from course.check.exercise import EXERCISES, Exercise
 from tests.course import harness
-from tests.course.harness import OutOfTime, limited, mistakes, notebook_function, survivors
+from tests.course.harness import OutOfTime, limited, mistakes, survivors
 from tests.course.mutants import makes, mutants
 
 TOY = '''
@@ -22,31 +21,6 @@ def last_rows(a, b, count):
     return total / 2
 '''
 ENDLESS = "def endless():\n    i = 0\n    while i < 3:\n        i = i + 1\n    return i"
-
-
-def notebook(path, *cells):
-    make = nbformat.v4.new_code_cell
-    cells = [make(source, metadata={"tags": tags}) for source, tags in cells]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    return path
-
-
-def test_a_function_comes_from_its_tagged_cell_with_the_imports_it_needs(tmp_path):
-    path = notebook(
-        tmp_path / "a.ipynb",
-        ("%matplotlib inline\nimport math\nimport os\nfrom torch import nn as layers", []),
-        ("def f(x):\n    return 1", ["exercise"]),
-        ("def f(x):\n    return layers.Linear(math.pi)", ["solution"]),
-    )
-    assert notebook_function("solution", "f", path) == (
-        "import math\nfrom torch import nn as layers\ndef f(x):\n    return layers.Linear(math.pi)"
-    )
-    assert notebook_function("exercise", "f", path) == "def f(x):\n    return 1"
-    path = notebook(path, *[("def f(x):\n    return 1", ["solution"])] * 2)
-    with pytest.raises(ValueError, match=r"has 2 cells tagged 'solution' that define f\(\)"):
-        notebook_function("solution", "f", path)
-    with pytest.raises(ValueError, match=r"has 0 cells tagged 'exercise' that define f\(\)"):
-        notebook_function("exercise", "f", path)
 
 
 FAULTS = {

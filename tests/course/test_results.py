@@ -9,13 +9,6 @@ from course.claims.rows import BOOK
 from course.published import FILE, published
 from course.results import RESULTS, study
 
-CATS = {
-    "study": "cats",
-    "seeds": [0],
-    "rows": {"old": {"parameters": 2, "diverged": 1}, "new": {"parameters": 1}},
-    **{"commit": "0123+", "machine": "toaster", "date": "2026-01-01"},
-}
-
 
 def test_what_the_book_keeps_of_a_study_can_be_read_and_was_computed_at_a_commit():
     for path in RESULTS.glob("*.json"):
@@ -35,17 +28,6 @@ def test_what_the_book_keeps_of_a_study_can_be_read_and_was_computed_at_a_commit
                 assert {"log_likelihood", "calibration_error", "train_accuracy"} <= row.keys()
     runs = [json.loads(path.read_text()) for path in RESULTS.glob("runs/*.json")]
     assert runs and not [run["key"] for run in runs if run["commit"].endswith("+")]
-
-
-def test_rows_keep_the_studys_order_and_the_provenance_is_one_line(tmp_path):
-    (tmp_path / "cats.json").write_text(json.dumps(CATS))
-    results = study("cats", tmp_path)
-    assert list(results.rows) == ["old", "new"]
-    assert results.provenance == (
-        "python -m studies cats (commit 0123+, seed 0; toaster; 2026-01-01)"
-    )
-    (tmp_path / "cats.json").write_text(json.dumps(CATS | {"seeds": [0, 1]}))
-    assert "seeds 0, 1;" in study("cats", tmp_path).provenance
 
 
 def test_what_is_not_kept_is_refused_with_the_names_of_what_is():

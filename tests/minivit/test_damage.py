@@ -93,7 +93,6 @@ def test_a_flipped_bit_in_what_torch_saved_is_refused_where_it_saved_checksums(t
 SAID = {
     "names that are none": ({"classes": [None, "b", "c"]}, "None"),
     "a name of letters": ({"classes": "abc"}, "'abc'"),
-    "a licence of numbers": ({"licence": -1}, "-1"),
     "an unknown part": ({"colour": 1}, "colour"),
     "a family of numbers": ({"family": ["ViT"]}, "got unhashable"),
     "a family that there is not": ({"family": "Mamba"}, "got 'Mamba'"),
@@ -102,7 +101,6 @@ SAID = {
     "a configuration of another kind": ({"config": [1]}, "mapping, not tuple"),
     "an unknown field": ({"config__colour": 1}, "colour"),
     "a field of another kind": ({"config__stem": {"a": 1}}, "{'a': 1}"),
-    "a ratio that is none": ({"config__mlp_ratio": float("nan")}, "nan"),
     "a ratio beyond all": ({"config__mlp_ratio": 1e308}, "cannot convert float inf"),
     "preparation without a size": ({"preprocess": {}}, "missing .*size"),
     "a mean that is none": ({"preprocess__mean": [None]}, "None"),
@@ -147,5 +145,3 @@ def test_the_folder_of_a_training_is_as_good_as_the_model_in_it(tmp_path, saved,
     monkeypatch.chdir(tmp_path)
     assert load("vit_8px", runs / "model.safetensors", dim=8, heads=2, depth=2, classes=3)
     assert load("digits_vit").classes == list("0123456789")
-    with pytest.raises(ValueError, match="holds a ViT, not|saved with"):
-        load("digits_vit", runs / "model.safetensors")

@@ -62,9 +62,6 @@ def test_blocks_have_their_kind_and_maps_the_grid_of_their_stage_on_any_image(ch
     assert torch.equal(model.features(images), list(seen.values())[-1])
     logits.square().sum().backward()
     assert all(p.grad.any() for p in model.parameters()) and images.grad.any()
-    double = made(**changes).double()(images.double()).float()
-    torch.testing.assert_close(double, logits, rtol=1e-3, atol=1e-3)
-    assert model.to("meta")(images.to("meta")).shape == (3, 7)
 
 
 def test_grids_of_the_small_models_by_hand():

@@ -8,13 +8,17 @@ def run(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
 
-def test_import_minivit_loads_nothing_heavier_than_torch_and_einops_and_leaves_imports_alone():
-    heavy = "{'torchvision', 'matplotlib', 'IPython', 'scipy', 'skimage', 'course', 'yaml', 'PIL', 'safetensors', 'sklearn', 'vitlab'}"
+def test_minivit_loads_nothing_heavier_than_torch_and_einops_and_works_where_vitlab_is_hidden():
+    heavy = "{'torchvision', 'matplotlib', 'IPython', 'scipy', 'skimage', 'course', 'yaml', 'PIL', 'safetensors', 'sklearn'}"
     result = run(
-        "import sys, torch; before = [*sys.meta_path]; import minivit\n"
-        f"print({heavy} & set(sys.modules), before == sys.meta_path)"
+        "import sys, torch; sys.modules['vitlab'] = None; before = [*sys.meta_path]; import minivit\n"
+        f"print({heavy} & set(sys.modules), before == sys.meta_path)\n"
+        "model = minivit.load('digits_vit')\n"
+        "with minivit.record(model, 'blocks.*.attention.weights') as seen:\n"
+        "    model(torch.zeros(2, 1, 8, 8))\n"
+        "print(len(seen), minivit.remove(model, 'mlp').removed)"
     )
-    assert result.stdout.strip() == "set() True", result.stderr
+    assert result.stdout == "set() True\n4 (('mlp', None),)\n", result.stderr
 
 
 USE = "import torch, torchvision.transforms.v2; print(torchvision.models.vit_b_32().eval()(torch.zeros(1, 3, 224, 224)).shape)"
@@ -32,23 +36,14 @@ def test_torchvision_imports_whatever_build_of_torch_is_installed(code):
     assert "torch.Size([1, 1000])" in result.stdout, result.stderr
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("print('run')", "run\n[]\n"),
-        pytest.param(
-            "raise RuntimeError('other')", "RuntimeError: other\n", marks=pytest.mark.full
-        ),
-    ],
-)
-def test_a_torchvision_that_runs_or_fails_by_itself_is_run_once(tmp_path, content, said):
-    (tmp_path / "torchvision.py").write_text(content)
+def test_a_torchvision_that_runs_by_itself_is_run_once(tmp_path):
+    (tmp_path / "torchvision.py").write_text("print('run')")
     result = run(
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "from minivit import import_torchvision as one; one.patch_torchvision_import()\n"
         "import torchvision; print(one._declared)"
     )
-    assert (result.stdout or result.stderr).endswith(said)
+    assert result.stdout == "run\n[]\n", result.stderr
 
 
 def test_a_package_that_is_missing_is_one_sentence_with_what_installs_it():
@@ -63,25 +58,11 @@ def test_a_package_that_is_missing_is_one_sentence_with_what_installs_it():
         assert "+cpu" not in last
 
 
-def test_minivit_works_where_vitlab_is_hidden():
-    result = run(
-        "import sys; sys.modules['vitlab'] = None; import minivit, torch\n"
-        "model = minivit.load('digits_vit')\n"
-        "with minivit.record(model, 'blocks.*.attention.weights') as seen:\n"
-        "    model(torch.zeros(2, 1, 8, 8))\n"
-        "print(len(seen), minivit.remove(model, 'mlp').removed)"
-    )
-    assert result.stdout == "4 (('mlp', None),)\n", result.stderr
-
-
 def test_the_packages_of_vitlab_are_there_after_its_import_and_load_when_touched():
     names = ["claims", "data", "figures", "inversion", "training"]
     result = run(
         f"import sys, vitlab; names = {names}\n"
         "print({f'vitlab.{n}' for n in names} & set(sys.modules), set(names) <= set(dir(vitlab)))\n"
-        "print([getattr(vitlab, n).__name__ for n in names])\n"
-        "vitlab.nothing"
+        "print([getattr(vitlab, n).__name__ for n in names] == [f'vitlab.{n}' for n in names])"
     )
-    before, after = result.stdout.splitlines()
-    assert (before, after) == ("set() True", str([f"vitlab.{name}" for name in names]))
-    assert result.stderr.endswith("module 'vitlab' has no attribute 'nothing'\n")
+    assert result.stdout == "set() True\nTrue\n", result.stderr

@@ -16,6 +16,7 @@ def test_a_patch_is_the_rectangle_of_the_image_where_it_stands():
     cut = IMAGES[:, :, row * H : (row + 1) * H, column * W : (column + 1) * W]
     assert torch.equal(patches[:, row * S + column], cut.flatten(1))
     assert torch.equal(unpatchify(patches, (R, S), (H, W)), IMAGES)
+    assert grid_of((R * H, S * W), (H, W)) == (R, S) and grid_of(224, 32) == (7, 7)
 
 
 def test_the_convolutional_stem_equals_torchvisions():
@@ -34,8 +35,3 @@ def test_the_convolutional_stem_equals_torchvisions():
         expected = theirs.train(mode)(images).flatten(2).mT
         assert expected.abs().max() > 0.1
         torch.testing.assert_close(ours.train(mode)(images), expected, rtol=1e-10, atol=1e-10)
-
-
-def test_a_grid_counts_rows_and_columns():
-    assert grid_of(224, 32) == (7, 7)
-    assert grid_of((8, 12), (4, 2)) == (2, 6) and grid_of((8, 12), 4) == (2, 3)

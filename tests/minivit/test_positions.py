@@ -46,13 +46,6 @@ def test_resampling_keeps_the_class_token_and_the_corners_and_the_grid_it_has():
     assert torch.equal(without, larger[1:])
 
 
-def test_resampling_does_not_mix_up_rows_and_columns():
-    down = torch.arange(4.0)[:, None].expand(4, 6).reshape(-1, 1)  # a table that says the row
-    rows = resample(down, (4, 6), (7, 11)).reshape(7, 11)
-    assert (rows.diff(dim=0) > 0).all()
-    torch.testing.assert_close(rows, rows[:, :1].expand(7, 11))
-
-
 def test_fixed_positions_are_not_trained_and_count_patches_in_reading_order():
     positions = positions_of("sincos1d", (3, 5), 8, class_token=True)
     assert torch.equal(positions.table[1:], sincos_1d(15, 8)) and not positions.table[0].any()

@@ -1,6 +1,5 @@
 """Outputs and attention weights put into everybody's models, against the same models by hand."""
 
-import threading
 from functools import partial
 
 import pytest
@@ -10,7 +9,6 @@ from torch import nn
 from minivit import record, replace
 from tests.minivit.test_recording import Calls, is_clean
 from tests.minivit.test_recording_attention import HEADS, close, every_model, setup, weights_of
-from tests.minivit.test_recording_threads import THREADS, in_threads, model_of, picture
 from tests.parity import given
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import MODELS, everybodys
@@ -134,26 +132,6 @@ def test_the_model_does_not_change_what_it_is_given_and_a_function_may_change_th
     assert y.shape == (2, 4) and y.abs().max() == 0
     with replace(net, {"blocks.10": lambda y: y[:1]}):
         assert net(x).shape == (1, 3)
-
-
-def test_every_thread_puts_in_its_own_and_others_run_on():
-    model = model_of("minivit")
-    tokens = [torch.full((1, 5, 8), float(i)) for i in range(THREADS)]
-    weights = torch.full((1, 2, 5, 5), 0.2)
-
-    def answers(i):
-        values = {"blocks.0": tokens[i], "blocks.1.attention.weights": weights * i}
-        with torch.no_grad(), replace(model, values if i else {"": lambda y: y}):
-            return model(picture(i))
-
-    alone = [answers(i) for i in range(THREADS)]
-    assert all(in_threads(lambda i: all(answers(i).equal(alone[i]) for _ in range(10))))
-    said = r"never ran.*\['blocks.0'\].*in this thread"
-    with pytest.raises(RuntimeError, match=said), replace(model, {"blocks.0": tokens[0]}):
-        other = threading.Thread(target=lambda: model(picture(1)))
-        other.start()
-        other.join()
-    assert is_clean(model)
 
 
 def run(model, values, x):

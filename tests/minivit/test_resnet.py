@@ -174,19 +174,3 @@ def test_layer_norm_takes_mean_and_deviation_over_channels_and_places_of_an_imag
         deviation = (x.var((1, 2, 3), keepdim=True, correction=0) + 1e-5).sqrt()
         scale, shift = (p[:, None, None] for p in (module.weight, module.bias))
         torch.testing.assert_close(module(x), (x - mean) / deviation * scale + shift)
-
-
-@pytest.mark.parametrize("size", [(12, 20), (13, 21), (5, 1)])
-@pytest.mark.parametrize(("stem", "block"), [("3x3", "basic"), ("7x7", "bottleneck")])
-@pytest.mark.parametrize("residual", [True, False])
-def test_each_stage_halves_any_image_and_doubles_the_width(size, stem, block, residual):
-    model = made(stem=stem, block=block, width=8, residual=residual)
-    names = "stem", *(f"blocks.{i}" for i in range(4))
-    with minivit.record(model, *names) as seen:
-        assert model(pictures(torch.float32, *size, 2)).shape == (2, 7)
-    for name, stage in zip(names, (0, 0, 1, 1, 2), strict=True):
-        halvings = stage + (2 if stem == "7x7" else 0)
-        height, width = (-(-side // 2**halvings) for side in size)  # rounded up
-        channels = 8 * 2**stage * (4 if block == "bottleneck" and name != "stem" else 1)
-        assert seen[name].shape == (2, channels, height, width)
-    assert torch.equal(model.features(pictures(torch.float32, *size, 2)), seen["blocks.3"])

@@ -66,14 +66,6 @@ def test_other_models_have_the_sizes_of_their_papers_and_those_counted_by_hand(l
     assert counted == {name: parameters[name] for name in counted}
 
 
-def test_changes_are_fields_of_the_configuration_and_leave_the_name_as_it_was():
-    before = MODELS["vit_8px"]
-    model = minivit.create("vit_8px", depth=1, image_size=(12, 16), pool="class", classes=3)
-    assert len(model.blocks) == 1 and model.positions.table.shape == (1 + 6 * 8, 64)
-    assert model.head.weight.shape == (3, 64)
-    assert MODELS["vit_8px"] is before and len(minivit.create("vit_8px").blocks) == 4
-
-
 def test_models_is_a_readable_table_without_random_numbers_or_memory(monkeypatch):
     made, state = [], torch.get_rng_state()
     monkeypatch.setattr(
@@ -81,6 +73,8 @@ def test_models_is_a_readable_table_without_random_numbers_or_memory(monkeypatch
     )
     lines = repr(minivit.models()).splitlines()
     assert torch.equal(torch.get_rng_state(), state)
+    assert {"digits_mixer", "digits_resnet", "digits_vit"} <= set(shipped())
+    assert sum(path.stat().st_size for path in shipped().values()) < 24e6
     assert len(lines) == 1 + len(MODELS) + len(shipped()) == 1 + len(made)
     assert all(p.is_meta for model in made for p in model.parameters())
     (line,) = [line for line in lines if line.startswith("vit_b_32")]
@@ -96,11 +90,6 @@ def card(name):
 
 def source(name):
     return re.match(r"# \w+: \w+ trained on (\w+)", card(name))[1]
-
-
-def test_the_digits_models_are_there_and_all_together_are_small():
-    assert {"digits_mixer", "digits_resnet", "digits_vit"} <= set(shipped())
-    assert sum(path.stat().st_size for path in shipped().values()) < 24e6
 
 
 NAMES = [
@@ -131,10 +120,7 @@ def test_a_shipped_model_is_listed_and_loads_in_float32_with_all_that_goes_with_
     assert name not in MODELS and b"sha256" in shipped()[name].read_bytes()[:200]
 
 
-def test_create_gives_a_shipped_models_untrained_twin_and_load_takes_other_weights(tmp_path):
+def test_create_gives_a_shipped_models_untrained_twin():
     trained, twin = minivit.load("digits_vit"), minivit.create("digits_vit", dropout=0.1)
     assert twin.config.dropout == 0.1 and twin.config.dim == trained.config.dim
     assert not torch.equal(twin.head.weight, trained.head.weight)
-    minivit.save(twin, tmp_path / "a.safetensors")
-    loaded = minivit.load("digits_vit", tmp_path / "a.safetensors")
-    assert torch.equal(loaded.head.weight, twin.head.weight)

@@ -271,11 +271,3 @@ def test_donors_give_parts_as_transplants_do():
         F.cosine_similarity(numbers(of), numbers(live.start(seed)), dim=0) for seed in live.STARTS
     )
     assert own > 0.8 and abs(other) < 0.1, "one host is the donor's own start, the other is not"
-
-
-def test_learn_says_what_sets_a_training_apart():
-    first = {"rate": 0.02, "images": 1259, "seed": 0, "removed": []}
-    other = {"rate": 0.1, "images": 63, "seed": 4, "removed": ["attention", "mlp", "positions"]}
-    found = asked(("learn", "different", first), ("learn", "different", other))
-    words = "rate 0.1, 63 digits, seed 4, without attention, MLPs, positions"
-    assert found == ["first settings", words]

@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 
 import pytest
@@ -33,7 +34,7 @@ SURVEYS = {
     "generated_inputs": (["real pictures", "vit, blur and crops", "resnet, waves"], dict(STEPS=2)),
     "hybrids": (["011, shapes", "begin, shapes", "flat 100, shapes"], dict(SEEDS=range(2), RATES=(1e-2,), RECIPE=TWO)),
     "inversion_and_training": (["ViT, no MLP", "ResNet"], dict(SEEDS=ONE, STEPS=2, BUDGET=5)),
-    "inversion_at_scale": (["vit_32px block 1 untrained"], dict(EVALUATIONS=23, MODELS={"vit_32px": (32, "", (1,))})),
+    "inversion_at_scale": (["vit_b_32 block 1 untrained"], dict(EVALUATIONS=23, MODELS={"vit_b_32": (32, "", (1,))})),
     "inversion_by_depth": (["cifar10_vit_gap", "resnet_32px untrained"], dict(DEPTH_STEPS=2)),
     "inversion_by_descent": (["digits_vit"], dict(DESCENT=2)),
     "inversion_in_miniature": (["seed 0"], dict(FEW=1, TIMES=2, LONG=2)),
@@ -87,13 +88,10 @@ def little(monkeypatch, drawn):
 
     forget()
     spread = inputs.spread
-    monkeypatch.setattr(inputs, "_loaded", loaded)
+    for module in ("runner.run", "shared.inputs", "data_size"):
+        monkeypatch.setattr(f"studies.{module}.loaded", loaded)
+    monkeypatch.setattr("studies.hybrids.loaded", partial(load_data, fraction=0.02))
     monkeypatch.setattr(inputs, "spread", lambda part, number: spread(part, min(number, 80)))
-    monkeypatch.setattr("studies.runner.run._data", loaded)
-    monkeypatch.setattr("studies.shared.measures._shapes", lambda: drawn)
-    monkeypatch.setattr(
-        "studies.hybrids.shapes", lambda: load_data("SHAPES", size=16, fraction=0.02)
-    )
     monkeypatch.setattr("studies.unwinding.PICTURES", 1)
     for module, settings in SHARED.items():
         for key, value in settings.items():
@@ -132,16 +130,15 @@ def test_a_study_trains_to_its_end_and_finds_the_same_again(name, tmp_path, caps
     study, store = load(name), Store(tmp_path)
     little = replace(
         study,
-        candidates={row: [small(run) for run in runs[:2]] for row, runs in study.candidates.items()},
+        rows={row: [small(run) for run in runs[:2]] for row, runs in study.rows.items()},
         finals=lambda row, run: [small(final) for final in study.finals(row, run)[:2]],
     )  # fmt: skip
     little.carry_out(store)
     assert little.recheck("", store) == 0
     printed = capsys.readouterr().out
-    assert all(row in printed for row in study.candidates) and "the figures agree" in printed
+    assert all(row in printed for row in study.rows) and "the figures agree" in printed
 
 
 def test_every_study_is_here():
     assert sorted([*SURVEYS, *TRAINED]) == NAMES
-    for name, (rows, settings) in SURVEYS.items():
-        assert "MODELS" in settings or set(rows) <= set(load(name).rows), name
+    assert all(set(rows) <= set(load(name).rows) for name, (rows, _) in SURVEYS.items())

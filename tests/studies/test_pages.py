@@ -30,9 +30,9 @@ def test_a_study_finds_each_of_its_stored_rows(name):
     if not isinstance(table, Study):
         assert set(rows) <= set(table.rows)
         return
-    assert list(rows) == list(table.candidates) and table.missing(HERE) == []
+    assert list(rows) == list(table.rows) and table.missing(HERE) == []
     for row, figures in rows.items():
-        assert list(figures["search"]) == [run.key for run in table.candidates[row]]
+        assert list(figures["search"]) == [run.key for run in table.rows[row]]
         assert figures["runs"] == [run.key for run in table.followers(row, HERE)]
 
 
@@ -57,6 +57,7 @@ def test_a_study_is_chosen_by_its_name(capsys):
     for options, message in (
         (["unwound"], "invalid choice: 'unwound'"),
         (["heads", "--rows", "x"], "no rows x:"),
+        (["heads", "--publish", "x", "y"], "no rows x:"),
     ):
         with pytest.raises(SystemExit):
             main(options)

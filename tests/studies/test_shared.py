@@ -5,11 +5,12 @@ import torch
 
 import minivit
 from minivit.preprocessing import Preprocess
-from studies.runner.survey import NotHere
+from studies.data_size import transfer
+from studies.runner.survey import over_seeds, plain
 from studies.shared import inputs
 from studies.shared.digit_models import fraction_of, summary
-from studies.shared.figures import over_seeds, plain
-from studies.shared.measures import confidence, features, transfer
+from studies.shared.training import features
+from studies.small_trainings import confidence
 from vitlab.claims.measurements.representations import across
 from vitlab.data import Data, Split, load_data
 from vitlab.instruments import Localisation
@@ -39,7 +40,7 @@ def test_transfer_asks_whether_a_linear_map_tells_classes_apart(model, monkeypat
     noise = torch.randint(0, 100, (60, 3, 32, 32), generator=GENERATOR)
     part = Split((noise + 100 * labels.view(-1, 1, 1, 1)).byte(), labels)  # dark or bright
     data = Data.of("LIGHT", ("dark", "bright"), dict(train=part, validation=part, test=part))
-    monkeypatch.setattr("studies.shared.measures._shapes", lambda: data)
+    monkeypatch.setattr("studies.data_size.loaded", lambda name: data)
     before = {key: value.clone() for key, value in model.state_dict().items()}
     assert transfer(model) > 0.9
     assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
@@ -83,10 +84,8 @@ def test_a_fraction_of_the_digits_differs_by_seed_and_not_in_preprocessing():
 def test_images_are_of_all_classes_and_of_their_part_and_what_is_not_here_is_out_of_reach(
     monkeypatch, tmp_path
 ):
-    with pytest.raises(NotHere, match="imagenet_vit does not come with the package"):
-        inputs.model("imagenet_vit")
     monkeypatch.setenv("MINIVIT_CIFAR10", str(tmp_path / "empty"))
-    with pytest.raises(NotHere, match="empty"):
+    with pytest.raises(FileNotFoundError, match="empty"):
         inputs.pictures("CIFAR10", 4)
     test, train = inputs.pictures("DIGITS", 100), inputs.pictures("DIGITS", 100, "train")
     assert len(test) == len(train) == 100 and not test.images.equal(train.images)

@@ -5,8 +5,7 @@ import copy
 import pytest
 import timm
 import torch
-import transformers
-from timm.layers import GluMlp, SwiGLU
+from timm.layers import SwiGLU
 from torch import nn
 
 import minivit
@@ -56,11 +55,7 @@ def test_what_timm_or_hugging_face_knows_of_a_model_goes_with_it():
     assert smaller.preprocess.size == (32, 32) and smaller.classes is None
     names = {0: "cat", 1: "dog", 2: "fox", 3: "owl", 4: "yak"}
     theirs = huggingfaces("ViTForImageClassification", id2label=names, num_labels=5)
-    processor = transformers.ViTImageProcessor(size={"height": 16, "width": 16})
-    ours = vitlab.from_huggingface(theirs, processor)
-    assert ours.classes == ["cat", "dog", "fox", "owl", "yak"]
-    half = (0.5, 0.5, 0.5)
-    assert ours.preprocess == minivit.Preprocess((16, 16), (16, 16), "bilinear", half, half, True)
+    assert vitlab.from_huggingface(theirs).classes == ["cat", "dog", "fox", "owl", "yak"]
     assert vitlab.from_huggingface(huggingfaces("ViTForImageClassification")).classes is None
 
 
@@ -117,16 +112,6 @@ def set_attribute(part, **attributes):
     return theirs
 
 
-def untrained(name, **changes):
-    with torch.device("meta"):
-        return timm.create_model(name, **changes)
-
-
-def untrained_huggingface(name, config, **changes):
-    return getattr(transformers, name)(getattr(transformers, config)(**changes))
-
-
-TINY = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 3, "image_size": 16}
 HEAD = "ViTForImageClassification"
 
 
@@ -141,20 +126,15 @@ HEAD = "ViTForImageClassification"
         (lambda: timms("deit distilled", fc_norm=True), "a norm that no token goes through"),
         (lambda: timms("vit", global_pool="max"), "global_pool='max'"),
         (lambda: timms("vit", pos_embed="none"), "no positions"),
-        (lambda: timms("vit", norm_layer="rmsnorm"), "RMSNorm in place of LayerNorm in blocks.0.norm1"),
+        (lambda: timms("vit", norm_layer="rmsnorm"), "as minivit has it: got RmsNorm in blocks.0.norm1"),
         (lambda: timms("vit", final_norm=False), "no norm after the blocks"),
-        (lambda: timms("dinov2 giant", mlp_layer=SwiGLU), "a gated MLP with a norm inside in blocks.0.mlp"),
+        (lambda: timms("dinov2 giant", mlp_layer=SwiGLU), "got SwiGLU in blocks.0.mlp"),
         (lambda: timms("dinov2 giant", act_layer=nn.GELU), "or a SwiGLU with the gates first and no norm in blocks.0.mlp: got GluMlp"),
-        (lambda: timms("dinov2 giant", mlp_layer=GluMlp), "a SwiGLU with the gates first"),
-        (lambda: untrained("vit_small_patch16_dinov3", depth=1), "got Eva, with rotary positions"),
-        (lambda: untrained("beit_base_patch16_224", depth=1), "relative positions in attention"),
         (lambda: minivit.create("vit_8px"), "expected timm's VisionTransformer.*: got ViT$"),
         (lambda: alter(huggingfaces, HEAD, "vit.layers.1.mlp.activation_fn", nn.ReLU()), "expected a GELU, .* in vit.layers.1.mlp"),
-        (lambda: alter(huggingfaces, HEAD, "vit.layers.1.layernorm_before", nn.LayerNorm(24)), "eps of LayerNorm in the whole model: got 1e-12 in .*, 1e-05 in vit.layers.1.layernorm_before"),
         (lambda: alter(huggingfaces, "Dinov2ForImageClassification", "dinov2.encoder.layer.1.layer_scale2", nn.Identity()), "1 missing: blocks.1.mlp.scale"),
         (lambda: alter(huggingfaces, "Dinov2Model, giant", "encoder.layer.0.mlp.act_fn", nn.GELU()), "SwiGLU.*: got Dinov2SwiGLUFFN"),
-        (lambda: untrained_huggingface("SiglipVisionModel", "SiglipVisionConfig", vision_use_head=False, **TINY), "got SiglipVisionModel, with no head"),
-        (lambda: untrained_huggingface("SwinModel", "SwinConfig"), "got SwinModel, with windows whose tokens are merged"),
+        (lambda: huggingfaces("SiglipVisionModel", vision_use_head=False), "got SiglipVisionModel without a head"),
         (lambda: timms("vit"), "of transformers: got VisionTransformer"),
     ],
 )  # fmt: skip

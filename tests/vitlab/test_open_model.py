@@ -1,6 +1,5 @@
 """Any model by one name. Nothing is fetched: weights lie in caches and folders that a test fills."""
 
-import subprocess
 import sys
 
 import numpy as np
@@ -104,13 +103,6 @@ def test_of_a_model_for_text_and_images_the_part_for_images_is_opened(tmp_path, 
     assert "how its images are prepared is not known" in opened.unprepared
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("kind", ["vit", "deit", "dinov2", "clip", "siglip"])
-def test_a_type_of_hugging_faces_needs_no_file_untrained(kind):
-    opened = open_any(f"hf:{kind}", untrained=True)
-    check(opened, type(opened.model), opened.preprocess(PHOTO))
-
-
 def test_a_model_of_torchvision(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
     model = draw(torchvision.models.mobilenet_v3_small().eval())
@@ -191,17 +183,17 @@ def test_a_function_of_the_users_in_the_current_folder(tmp_path, monkeypatch):
     ("name", "untrained", "error", "problem"),
     [
         ("", False, ValueError, "name of a model: got ''"),
-        ("timm:vit_tiny_patch16_22", True, ValueError, "did you mean vit_tiny_patch16_224"),
+        ("timm:vit_tiny_patch16_22", False, ValueError, "Unknown model .vit_tiny_patch16_22"),
         ("timm:vit_tiny_patch16_224.none", False, ValueError, r"Invalid pretrained tag \(none\)"),
         ("timm:vit_tiny_patch16_224", False, OSError, "cannot open timm:vit_tiny_patch16_224: .*HF_HOME moves it"),
         ("timm:test_vit4", False, ValueError, "No pretrained weights exist for test_vit4"),
         ("hf:nobody/nothing", False, OSError, "cannot open hf:nobody/nothing: .*HF_HOME"),
-        ("torchvision:vit_b_23", False, ValueError, "no classifier 'vit_b_23': did you mean vit_b_32"),
+        ("torchvision:vit_b_23", False, ValueError, "a classifier: did you mean vit_b_32.* got torchvision:vit_b_23"),
         ("vit_8px", False, ValueError, "no weights for vit_8px: it can only be opened untrained"),
         ("vit_9px", False, ValueError, "no model 'vit_9px': did you mean"),
         ("nowhere.safetensors", False, FileNotFoundError, "nowhere.safetensors"),
         ("nowhere.safetensors", True, FileNotFoundError, "nowhere.safetensors"),
-        ("kitten:small", False, ValueError, "no module kitten in .* none of torchvision, timm, hf"),
+        ("kitten:small", False, ValueError, "module kitten in .* or one of torchvision, timm, hf: ModuleNotFound"),
     ],
 )  # fmt: skip
 def test_a_name_that_opens_nothing_gets_one_clear_error(name, untrained, error, problem):
@@ -209,21 +201,11 @@ def test_a_name_that_opens_nothing_gets_one_clear_error(name, untrained, error, 
         open_any(name, untrained)
 
 
-def test_a_library_that_is_not_there_is_one_sentence_with_what_installs_it():
-    code = """
-import sys
-from vitlab.convert.open_model import open_any
-for package, name in ("timm", "timm:a"), ("transformers", "hf:a"), ("torchvision", "torchvision:a"):
-    sys.modules[package] = None
-    try:
-        open_any(name)
-    except ModuleNotFoundError as error:
-        print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    lines = [line for line in done.stdout.splitlines() if "pip install" in line]
-    packages = [line.rpartition(" ")[2] for line in lines]
-    assert packages == ["timm", "transformers", "torchvision"], done.stderr
+def test_a_library_that_is_not_there_is_one_sentence_with_what_installs_it(monkeypatch):
+    for package, name in ("timm", "timm:a"), ("transformers", "hf:a"):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ModuleNotFoundError, match=f"pip install {package}$"):
+            open_any(name)
 
 
 def test_images_are_prepared_as_by_timm_and_by_hugging_faces_processors():
@@ -248,16 +230,14 @@ def test_images_are_prepared_as_by_timm_and_by_hugging_faces_processors():
         torch.testing.assert_close(prepared, expected, atol=0.02, rtol=0)
 
 
-@pytest.mark.parametrize(
-    ("call", "problem"),
-    [
-        (lambda: timms({"input_size": (3, 8, 8), "crop_mode": "border"}), "crop_mode center or squash: got border"),
-        (lambda: huggingfaces(transformers.ViTImageProcessor(do_resize=False)), "'do_resize': False"),
-        (lambda: huggingfaces(transformers.ViTImageProcessor(rescale_factor=1 / 127.5)), "scales by 1/255"),
-        (lambda: huggingfaces(transformers.ViTImageProcessor(resample=0)), "'resample': 0"),
-        (lambda: huggingfaces(transformers.CLIPImageProcessor(do_center_crop=False)), "'shortest_edge': 224.*'crop_size': None"),
-    ],
-)  # fmt: skip
-def test_another_preparation_is_refused(call, problem):
-    with pytest.raises(ValueError, match=problem):
-        call()
+def test_another_preparation_is_refused():
+    with pytest.raises(ValueError, match="crop_mode center or squash: got border"):
+        timms({"input_size": (3, 8, 8), "crop_mode": "border"})
+    for kind, changes, problem in (
+        ("ViTImageProcessor", {"do_resize": False}, "'do_resize': False"),
+        ("ViTImageProcessor", {"rescale_factor": 1 / 127.5}, "scales by 1/255"),
+        ("ViTImageProcessor", {"resample": 0}, "'resample': 0"),
+        ("CLIPImageProcessor", {"do_center_crop": False}, "'shortest_edge': 224.*crop_size': None"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            huggingfaces(getattr(transformers, kind)(**changes))

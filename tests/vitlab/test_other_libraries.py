@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-import transformers
 from torch import nn
 
-from tests.foreign import EVERY, REPRESENTATIVE, comparable, converted, huggingfaces, real, timms
-from tests.parity import assert_same, draw, observe, pictures, unseen
+from tests.foreign import EVERY, REPRESENTATIVE, comparable, converted, huggingfaces, timms
+from tests.parity import assert_same, observe, pictures, unseen
 
 
 @pytest.mark.parametrize(("make", "name"), EVERY, ids=[name for _, name in EVERY])
@@ -36,35 +35,6 @@ def test_one_number_changed_under_any_key_of_either_model_fails_the_comparison(m
         # The same number for all keys of a query is nothing to a softmax. The others nobody reads.
         unread = ("bias.k", "k_proj.bias", "mask_token", "pooler.dense.weight", "pooler.dense.bias")
         assert all(key.endswith(unread) for key in harmless), harmless
-
-
-FLOATS = [torch.float32, pytest.param(torch.float64, marks=pytest.mark.full)]
-
-
-def real_huggingface(dtype):
-    config = transformers.Dinov2WithRegistersConfig(hidden_size=384, num_attention_heads=6)
-    return draw(transformers.Dinov2WithRegistersModel(config).to(dtype).eval())
-
-
-REAL = {
-    "deit3_small_patch16_224": 224,
-    "deit_base_distilled_patch16_224": 224,
-    "vit_base_patch32_clip_quickgelu_224": 224,
-    "vit_base_patch16_siglip_224": 224,
-    "vit_small_patch14_reg4_dinov2": 518,
-}
-
-
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize(
-    "name",
-    ["hugging face's dinov2"]
-    + [pytest.param(n, marks=[pytest.mark.full] if "deit3" not in n else []) for n in REAL],
-)
-def test_a_model_of_its_real_size_is_equal(name, dtype):
-    theirs = real(name, dtype) if name in REAL else real_huggingface(dtype)
-    images = pictures(theirs, REAL.get(name, 224))
-    assert_same(observe(converted(theirs), images), observe(theirs, images))
 
 
 def swapped_q_and_k(model):

@@ -6,6 +6,7 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,9 @@ from minivit.files import atomic_write, fingerprint
 from minivit.preprocessing import Preprocess
 from vitlab.calls import expect
 from vitlab.claims.images import images_for
-from vitlab.claims.ledger import AGREEMENTS, FORMAT, agreement, claims, half_of, measured
+from vitlab.claims.ledger import AGREEMENTS, FORMAT, agreement, claims, half_of
 from vitlab.claims.measurements import ask
-from vitlab.claims.measuring import Subject, first_line, out_of_memory
-from vitlab.convert.loaded_model import LoadedModel
+from vitlab.claims.measuring import Subject, why_not
 from vitlab.convert.open_model import open_any
 from vitlab.extras import device_of, installed
 
@@ -54,7 +54,9 @@ class Audit:
         self.seed, self.count = seed, count
         pixels, labels = self.images.pixels.to(device_of(device)), self.images.labels
         for each in (opened, other) if other else (opened,):
-            _check_runs(each, pixels[:batch_size])
+            why = why_not(each.model.to(pixels.device), pixels[:batch_size])
+            runs = f"a model {each.name} that runs on images {list(pixels.shape[1:])}"
+            expect(not why, runs, why)
         make, scaled = opened.untrained, opened.preprocess
         self.subject = Subject(
             opened.model,
@@ -88,11 +90,9 @@ class Audit:
         Answers there under the same conditions are not asked again, unless they failed.
         """
         rows: dict[str, Any] = {}
-        try:
+        with suppress(OSError, ValueError, TypeError, KeyError):  # none yet, or it is no such file
             content = json.loads(kept.read_text(encoding="utf-8"))
             rows = content["answers"] if content["conditions"] == self.conditions else {}
-        except (OSError, ValueError, TypeError, KeyError):
-            pass  # there is none yet, or it is no such file: it is written anew
         for name in names:
             row = rows.get(name) or ask(name, self.subject, self.seed, quick)
             if name not in rows and row["state"] in ("measured", "cannot be asked"):
@@ -133,20 +133,17 @@ class Audit:
             for what, there, here in hashes
             if there != here
         ]
-        rows = {row["id"]: row for row in measured(stored)}
+        rows = {row["id"]: row for row in stored["claims"]}
         for name in names:
-            if name not in rows:
-                problems.append(f"{name} was not measured in the stored audit")
+            there = rows[name]["figure"] if name in rows else None
+            here = ask(name, self.subject, self.seed)["figure"]
+            if here is None or there is None:
+                problems.append(f"{name} is {here} here, and {there} there")
                 continue
-            answer, figure = ask(name, self.subject, self.seed), rows[name]["figure"]
-            allowed = max(ROUNDING * max(abs(figure), 1e-6), OF_THE_INTERVAL * half_of(rows[name]))
-            if answer["figure"] is None:
-                problems.append(f"{name} {answer['state']} here: {answer['reason']}")
-            elif abs(answer["figure"] - figure) > allowed:
-                problems.append(
-                    f"{name} is {answer['figure']:.6g} here, and {figure:.6g} there: expected a "
-                    f"difference of at most {allowed:.2g}"
-                )
+            allowed = max(ROUNDING * max(abs(there), 1e-6), OF_THE_INTERVAL * half_of(rows[name]))
+            if abs(here - there) > allowed:
+                what = f"{name} is {here:.6g} here, and {there:.6g} there"
+                problems.append(f"{what}: expected a difference of at most {allowed:.2g}")
         return problems
 
 
@@ -159,19 +156,6 @@ def about(model: nn.Module) -> dict[str, Any]:
         "weights": fingerprint(model.state_dict(), {}),
         "modules": hashlib.sha256(modules.encode()).hexdigest(),
     }
-
-
-def _check_runs(opened: LoadedModel, images: torch.Tensor) -> None:
-    """Puts a model on the images' device, and sees that it runs on them."""
-    opened.model.to(images.device)
-    try:
-        with torch.no_grad():
-            opened.model(images)
-    except Exception as error:  # a stranger's model may raise anything
-        if out_of_memory(error):
-            raise
-        what = f"{opened.name} does not run on images {list(images.shape[1:])}"
-        raise ValueError(f"{what}: {type(error).__name__}: {first_line(error)}") from error
 
 
 def _with_book(row: Mapping[str, Any]) -> dict[str, Any]:

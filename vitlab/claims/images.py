@@ -1,7 +1,6 @@
 """The images of an audit: a folder's, a data set's, or generated ones, as the model reads them."""
 
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -51,21 +50,15 @@ class Images:
 
 
 def images_for(opened: LoadedModel, source: str, count: int, seed: int) -> Images:
-    """Reads at most ``count`` images, evenly spaced among those that there are, in mixed order.
-
-    They are those of a folder, perhaps with a folder for each class; of the test part of
-    ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``; or generated.
-    """
+    """Reads at most ``count`` images, evenly spaced among those that there are, in mixed order: of
+    a folder, of the test part of ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, or generated."""
     expect(count > 0, "at least one image", f"--count {count}")
-    if opened.preprocess is None:
-        raise ValueError(f"{opened.unprepared}: expected a model that says how")
     if not source:
         images = _generated(opened, count, seed)
     elif source in SOURCES:
         data = load_data(source)
         part = data.test[evenly(len(data.test), count)]
-        index, why = _indices(data.classes, opened.classes)
-        labels = index[part.labels] if index is not None else None
+        labels, why = _labels(part.labels, data.classes, opened.classes)
         pixels = _prepared(opened, part.images)
         images = Images(pixels, TEST, source, labels, why, data.skipped)
     else:
@@ -78,14 +71,7 @@ def images_for(opened: LoadedModel, source: str, count: int, seed: int) -> Image
 def _prepared(opened: LoadedModel, images: UInt8[Tensor, "images channels height width"]) -> Tensor:
     """Images of a data set as the model reads them."""
     arrays = (image.permute(1, 2, 0).squeeze(2).numpy() for image in images)
-    return torch.cat([_read(opened, Image.fromarray(array)) for array in arrays])
-
-
-def _read(opened: LoadedModel, picture: Image.Image) -> Float[Tensor, "1 channels height width"]:
-    """An image as the model reads it."""
-    assert opened.preprocess is not None  # images_for has looked
-    pixels = opened.preprocess(picture)
-    return pixels[None] if pixels.ndim == 3 else pixels
+    return torch.cat([opened.read(Image.fromarray(array)) for array in arrays])
 
 
 def _generated(opened: LoadedModel, count: int, seed: int) -> Images:
@@ -115,37 +101,31 @@ def _folder(opened: LoadedModel, source: str, count: int) -> Images:
         except Exception as error:  # each of Pillow's formats has its own ways to fail
             skipped.append(f"{key.as_posix()}: {type(error).__name__}: {error}")
         else:
-            pixels.append(_read(opened, picture))
+            pixels.append(opened.read(picture))
             names.append(key.parts[0] if len(key.parts) > 1 else "")
     what = f"{len(skipped)} that cannot be read" if skipped else "none"
     expect(pixels, f"images in {root}", what)
     folders = sorted(set(names))
-    index, why = _indices(folders, opened.classes)
-    labels = None
-    if index is not None:
-        labels = index[torch.tensor([folders.index(name) for name in names])]
+    places = torch.tensor([folders.index(name) for name in names])
+    labels, why = _labels(places, folders, opened.classes)
     return Images(torch.cat(pixels), OWN, source, labels, why, tuple(skipped))
 
 
-def _indices(
-    names: Sequence[str], classes: Sequence[str] | None
-) -> tuple[Int64[Tensor, "classes"] | None, str]:
-    """The index of each class of the images among the model's; or None, and why there is none."""
-    if list(names) == [""]:
+def _labels(
+    places: Int64[Tensor, "images"], names: Sequence[str], classes: Sequence[str] | None
+) -> tuple[Int64[Tensor, "images"] | None, str]:
+    """For images' places among names, those among the model's classes; or None, and why."""
+    if "" in names:
         return None, "the folder has no folder for each class"
     if not classes:
         return None, "the names of the model's classes are not known"
     if list(names) == list(classes):
-        return torch.arange(len(classes)), ""
+        return places, ""
     if all(name.isdigit() for name in classes):
         return None, "the model's classes are numbers, not names"
-    if "" in names:
-        return None, "some images are not in a class's folder"
-    index = {name.casefold(): i for i, name in enumerate(classes)}
-    counts = Counter(name.casefold() for name in classes)
+    theirs = [name.casefold() for name in classes]
     for name in names:
-        if not (count := counts[name.casefold()]):
-            return None, f"the model has no class {name!r}"
-        if count > 1:
-            return None, f"the model has several classes named {name!r}"
-    return torch.tensor([index[name.casefold()] for name in names]), ""
+        if (count := theirs.count(name.casefold())) != 1:
+            number = "several classes named" if count else "no class"
+            return None, f"the model has {number} {name!r}"
+    return torch.tensor([theirs.index(name.casefold()) for name in names])[places], ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from traceback import extract_tb
 
+import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
@@ -88,9 +89,12 @@ def measures(*claims: str, slow: bool = False, untrained: bool = False) -> Calla
     return register
 
 
-def before_training(subject: Subject, measure: Callable[[Subject], float]) -> dict[str, float]:
-    """The figure of the model before training, on a few of the images, where it has one."""
-    if subject.untrained is None:
+def before_training(
+    subject: Subject, measure: Callable[[Subject], float], of: nn.Module | None = None
+) -> dict[str, float]:
+    """The figure of the model before training, on a few of the images, where it has one; none if
+    the figure is ``of`` the other model."""
+    if subject.untrained is None or of not in (None, subject.model):
         return {}
     labels = None if subject.labels is None else subject.labels[:FEW]
     model, images = subject.untrained().eval(), subject.images[:FEW]
@@ -117,6 +121,16 @@ def refusal(error: Exception) -> str | None:
 def first_line(error: Exception) -> str:
     """An error's message in one line, or its type where it has none."""
     return f"{error}".partition("\n")[0] or type(error).__name__
+
+
+def why_not(model: nn.Module, images: Tensor) -> str:
+    """Why a model does not run on images; nothing where it does."""
+    try:
+        with torch.no_grad():
+            model(images)
+    except Exception as error:  # a stranger's model may raise anything
+        return f"{type(error).__name__}: {first_line(error)}"
+    return ""
 
 
 def out_of_memory(error: Exception) -> bool:

@@ -6,7 +6,6 @@ Bad input gives a message and exit code 2; `predict` continues with the next ima
 import io
 import os
 import platform
-import re
 import shlex
 import sys
 from typing import Any
@@ -15,6 +14,7 @@ import torch
 import tyro
 
 import minivit
+from vitlab.claims.measuring import out_of_memory
 from vitlab.commands.audit import Audit
 from vitlab.commands.command import complain
 from vitlab.commands.evaluate import Eval, Export, Models
@@ -56,8 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, OSError, ImportError, FloatingPointError) as error:
         return complain(error)
     except (MemoryError, RuntimeError) as error:
-        full = re.search("out of memory|allocate memory", str(error))
-        if not full and not isinstance(error, MemoryError):
+        if not out_of_memory(error):
             raise
         return complain("out of memory: try a smaller --batch-size")
     except Stopped as stopped:

@@ -52,25 +52,15 @@ class Audit(Command):
             return self._check(read(self.check))
         with extra("audit"):  # before hours of work
             import jinja2  # noqa: F401
-        with extra("train"):
-            from tqdm import tqdm
         names, opened = chosen(self.claims), self._open()
         out = self.out or Path("audits", re.sub(r"[^\w.-]+", "_", self.model))
         out.mkdir(parents=True, exist_ok=True)
         answers = []
-        hidden = not sys.stderr.isatty()
-        try:
-            with tqdm(total=len(names), unit="claim", leave=False, disable=hidden) as bar:
-                for answer in opened.answers(names, out / "answers.json", self.quick):
-                    answers.append(answer)
-                    figure, claim = answer["figure"], claims()[answer["id"]]
-                    result = answer["reason"] if figure is None else claim.printed(figure)
-                    bar.write(f"{claim.id}  {answer['state']}: {result}", file=sys.stderr)
-                    bar.update()
-        except KeyboardInterrupt:
-            kept = "Answers so far are kept: the same command continues."
-            print(f"Interrupted. {kept}", file=sys.stderr)
-            raise
+        for answer in opened.answers(names, out / "answers.json", self.quick):
+            answers.append(answer)
+            figure, claim = answer["figure"], claims()[answer["id"]]
+            result = answer["reason"] if figure is None else claim.printed(figure)
+            print(f"{claim.id}  {answer['state']}: {result}", file=sys.stderr)
         report = opened.report(answers, typed)
         write(out / "audit.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
         for ending in ("html", "md"):
@@ -127,7 +117,7 @@ def rendered(report: Mapping[str, Any], ending: str) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"interval": _interval, "cell": _cell}
+    environment.filters["interval"] = _interval
     return environment.get_template(f"audit.{ending}.j2").render(
         report=report,
         measured=measured(report),
@@ -144,8 +134,3 @@ def _interval(row: Mapping[str, Any]) -> str:
         return ""
     low, high = (f"{row[end]:.3g}" for end in ("low", "high"))
     return f"{low} to {high}" if low != high else "narrower than the digits shown"
-
-
-def _cell(text: str) -> str:
-    """Text in a cell of a Markdown table."""
-    return text.replace("|", "\\|").replace("\n", " ")

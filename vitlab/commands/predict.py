@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -54,12 +53,12 @@ class Predict(OfModel, Command):
         opened.model.to(device_of(self.device))
         rows: list[dict[str, Any]] = []
         for start in range(0, len(paths), self.batch_size):
-            for row in self._rows(opened, paths[start : start + self.batch_size]):
-                rows.append(row)
-                if "predictions" in row and not (self.csv or self.json):
+            rows += self._rows(opened, paths[start : start + self.batch_size])
+            for row in rows[start:] if not (self.csv or self.json) else ():
+                if "predictions" in row:
                     print(row["path"])
-                    for answer in row["predictions"]:
-                        print(f"  {answer['probability']:7.2%}  {answer['class']}")
+                for answer in row.get("predictions", ()):
+                    print(f"  {answer['probability']:7.2%}  {answer['class']}")
         for path, _, text in files:
             if path == STANDARD_OUTPUT:
                 sys.stdout.write(text(rows))
@@ -68,31 +67,28 @@ class Predict(OfModel, Command):
         return 2 if any("error" in row for row in rows) else 0
 
     @torch.no_grad()
-    def _rows(self, opened: LoadedModel, paths: list[str]) -> Iterator[dict[str, Any]]:
+    def _rows(self, opened: LoadedModel, paths: list[str]) -> list[dict[str, Any]]:
         """The path of each image of a batch, with its likeliest classes or what is wrong."""
-        images: dict[str, Tensor] = {}
-        errors: dict[str, str] = {}
-        for path in paths:
+        rows: list[dict[str, Any]] = [{"path": path} for path in paths]
+        images: list[Tensor] = []
+        for row in rows:
             try:
-                images[path] = opened.preprocess(command.opened_picture(path))  # type: ignore[misc]
+                images.append(opened.read(command.opened_picture(row["path"])))
             except Exception as error:  # preprocessing has its own ways to fail
                 command.complain(error)
                 cause = error.__cause__ or error
-                errors[path] = f"{type(cause).__name__}: {cause}"
-        answers: dict[str, Tensor] = {}
-        if images:
-            batch = torch.cat(list(images.values())).to(next(opened.model.parameters()).device)
-            answers = dict(zip(images, logits(opened.model, batch).cpu().double(), strict=True))
-        for path in paths:
-            if path in errors:
-                yield {"path": path, "error": errors[path]}
-                continue
-            probabilities = answers[path].softmax(0)
-            names = opened.classes or range(len(probabilities))
-            best = probabilities.topk(min(self.top, len(probabilities)))
-            pairs = zip(best.values.tolist(), best.indices.tolist(), strict=True)
-            predictions = [{"class": str(names[i]), "probability": value} for value, i in pairs]
-            yield {"path": path, "predictions": predictions}
+                row["error"] = f"{type(cause).__name__}: {cause}"
+        if not images:
+            return rows
+        batch = torch.cat(images).to(next(opened.model.parameters()).device)
+        probabilities = logits(opened.model, batch).cpu().double().softmax(1)
+        count = probabilities.shape[1]
+        names, best = opened.classes or range(count), probabilities.topk(min(self.top, count))
+        good = [row for row in rows if "error" not in row]
+        for row, values, indices in zip(good, *map(Tensor.tolist, best), strict=True):
+            pairs = zip(values, indices, strict=True)
+            row["predictions"] = [{"class": str(names[i]), "probability": x} for x, i in pairs]
+        return rows
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:
@@ -128,7 +124,7 @@ class Look(OfModel, Command):
         opened = command.open_model(self.model, self.size)
         device = device_of(self.device)
         opened.model.to(device)
-        images = opened.preprocess(image).to(device)  # type: ignore[misc]
+        images = opened.read(image).to(device)
         title = f"{Path(self.picture).name}: {_answer(opened, images)}"
         larger = _more_pixels(opened.preprocess, image)
         try:

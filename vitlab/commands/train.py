@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, get_type_hints
 import torch
 from tyro.conf import FlagCreatePairsOff, arg, create_mutex_group
 
-from minivit.catalogue import weights
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.shapes import Size
@@ -18,11 +17,10 @@ from vitlab.commands.command import Command, ModelName, draw, load, open_ours
 from vitlab.data.dataset import Data
 from vitlab.data.loading import SOURCES
 from vitlab.extras import device_of
-from vitlab.training.evaluate import Results, read_matrix
+from vitlab.training.evaluate import Results
 from vitlab.training.loop import train
-from vitlab.training.optimiser import freeze, frozen
+from vitlab.training.optimiser import freeze
 from vitlab.training.recipe import DEFAULTS, Recipe, continued, model_for, recipe_for
-from vitlab.training.state import CONFUSION
 
 
 def _default(name: str) -> str:
@@ -62,7 +60,7 @@ class Train(Command):
     # images, and the head is new unless the classes are the same
     start: Annotated[ModelName | None, ONE_OF, arg(name="from", metavar="MODEL")] = None
     # leave parts as they are: a number, for as many first blocks and all before them; backbone, for
-    # all but the head; or names, such as patch_embedding,positions,blocks.0-3
+    # all but the head; or names, such as "patch_embedding,blocks.[0-3]"
     freeze: Annotated[str | None, arg(metavar="PARTS")] = None
     # a trained model of the same classes, given as to `predict`, whose decisions on the augmented
     # images count as much as the labels
@@ -92,18 +90,12 @@ class Train(Command):
         outside = self.data in SOURCES or not inside
         expect(outside, "--out outside the images", f"{out} in {self.data}")
         data = load(self.data, size=size, channels=channels, fraction=self.fraction)
-        if not start and weights().get(name):
-            untrained = "it starts untrained: to use the existing weights, give --from"
-            print(f"{untrained} {name}", file=sys.stderr)
         torch.manual_seed(recipe.seed)
         model = continued(start, data) if start else model_for(self.data, data, self.model)
         if start:
             data = _as_before(data, start, self.start)
         if self.freeze:
             freeze(model, self.freeze)
-            left = sum(p.numel() for p in model.parameters() if p.requires_grad)
-            parts = ", ".join(frozen(model))
-            print(f"frozen: {parts}; {left:,} parameters train", file=sys.stderr)
         results = train(
             model.to(device),
             data,
@@ -140,5 +132,4 @@ def _draw(out: Path, results: Results, data: Data) -> None:
         return
     for name in ("curve.png", "curve.svg"):
         draw(out / name, curve(results.lines))
-    matrix = read_matrix((out / CONFUSION).read_text(encoding="utf-8"))
-    draw(out / "confusion.png", confusion_figure(matrix, data.classes))
+    draw(out / "confusion.png", confusion_figure(results.confusion, data.classes))

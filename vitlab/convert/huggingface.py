@@ -9,7 +9,7 @@ from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from minivit.vit import ViT
 from vitlab.convert.loaded_model import LoadedModel, attempt, fetching, library, ready
-from vitlab.convert.state_dict import convert_state_dict, difference, module_settings
+from vitlab.convert.state_dict import convert_state_dict, module_settings
 
 # Parts of a key: transformers', ours.
 NAMES = {
@@ -56,7 +56,7 @@ TOWERS = {"CLIPModel": "CLIPVisionModelWithProjection", "SiglipModel": "SiglipVi
 RESAMPLE = {2: "bilinear", 3: "bicubic"}  # PIL's numbers
 
 
-def from_huggingface(model: nn.Module, processor: Any = None) -> ViT:
+def from_huggingface(model: nn.Module) -> ViT:
     """Makes minivit's ViT of one of Hugging Face's, equal to it at its image size::
 
         model = vitlab.from_huggingface(AutoModel.from_pretrained("facebook/dinov2-small"))
@@ -64,13 +64,15 @@ def from_huggingface(model: nn.Module, processor: Any = None) -> ViT:
     It takes, with the classes of transformers 5, ViT, DeiT (with a teacher too), DINOv2 with
     registers or without, and the image towers of CLIP and SigLIP. It gives the ``logits`` of a
     classifier, the ``image_embeds`` of ``CLIPVisionModelWithProjection``, and of a model without a
-    head its ``pooler_output``, but for ViT and DeiT ``last_hidden_state[:, 0]``. ``preprocess`` is
-    that of its image ``processor``.
+    head its ``pooler_output``, but for ViT and DeiT ``last_hidden_state[:, 0]``. How its images
+    are prepared, :func:`huggingface_preprocess` reads off its processor.
     """
     kind = type(model).__name__
     config: Any = getattr(model, "config", None)
-    if kind not in POOLS or not getattr(config, "vision_use_head", True):
-        raise ValueError(f"expected {', '.join(POOLS)} of transformers: got {difference(kind)}")
+    if not getattr(config, "vision_use_head", True):
+        kind += " without a head"
+    if kind not in POOLS:
+        raise ValueError(f"expected {', '.join(POOLS)} of transformers: got {kind}")
     size = config.image_size
     state = {k: v for k, v in model.state_dict().items() if not any(part in k for part in UNREAD)}
     ours = convert_state_dict(
@@ -82,8 +84,6 @@ def from_huggingface(model: nn.Module, processor: Any = None) -> ViT:
     )
     if classes := huggingface_classes(model):
         ours.classes = classes
-    if processor is not None:
-        ours.preprocess = huggingface_preprocess(processor)
     return ours.train(model.training)
 
 
@@ -98,42 +98,29 @@ def huggingface_classes(model: Any) -> Sequence[str] | None:
 def huggingface_preprocess(processor: Any) -> Preprocess:
     """What an image processor of transformers does, from its settings."""
     resize = {side: n for side, n in dict(processor.size).items() if n is not None}
-    crop = _height_and_width(processor.crop_size) if processor.do_center_crop else None
-    shortest = resize.get("shortest_edge")
-    resample = RESAMPLE.get(int(processor.resample))
+    crop = dict(processor.crop_size) if processor.do_center_crop else None
+    box: Any = [resize.get(side, resize.get("shortest_edge")) for side in ("height", "width")]
+    size: Any = [(crop or resize).get(side) for side in ("height", "width")]
     names = ("do_resize", "resample", "do_rescale", "rescale_factor", "do_pad")
     settings = {name: getattr(processor, name, None) for name in names}
-    one_size = set(resize) == {"height", "width"} or (set(resize) == {"shortest_edge"} and crop)
-    scales = settings["do_rescale"] and settings["rescale_factor"] in (None, 1 / 255)
-    fits = settings["do_resize"] and one_size and scales and not settings["do_pad"]
-    if not fits or resample is None:
+    fits = settings["do_resize"] and settings["do_rescale"] and not settings["do_pad"]
+    fits = fits and settings["rescale_factor"] in (None, 1 / 255) and "longest_edge" not in resize
+    if not fits or None in box + size or settings["resample"] not in RESAMPLE:
         got = settings | {"size": resize, "crop_size": crop}
         raise ValueError(f"expected a resize to one size that scales by 1/255, unpadded: got {got}")
-    box = (shortest, shortest) if shortest else _height_and_width(resize)
     mean, std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
     if processor.do_normalize:
         mean, std = tuple(processor.image_mean), tuple(processor.image_std)
-    return Preprocess(crop or box, box, resample, mean, std, stretch=shortest is None)
-
-
-def _height_and_width(size: Any) -> Any:
-    """Both sides, or none."""
-    sides = dict(size)
-    both = sides.get("height"), sides.get("width")
-    return None if None in both else both
+    resample, stretch = RESAMPLE[settings["resample"]], "shortest_edge" not in resize
+    return Preprocess(tuple(size), tuple(box), resample, mean, std, stretch)
 
 
 def open_huggingface(name: str, untrained: bool) -> LoadedModel:
-    """A model of transformers, from a repository of the hub, its cache, or a folder.
-
-    Untrained, a type such as ``hf:dinov2`` will do, with the type's default sizes.
-    """
+    """A model of transformers, from a repository of the hub, its cache, or a folder."""
     transformers = library("transformers")
     repository = name.partition(":")[2]
-    is_type = untrained and repository in transformers.CONFIG_MAPPING
-    auto = transformers.AutoConfig
     with fetching(name):
-        config = auto.for_model(repository) if is_type else auto.from_pretrained(repository)
+        config = transformers.AutoConfig.from_pretrained(repository)
     kind = _class_of(transformers, config)
     if kind.__name__ in TOWERS.values():
         config = getattr(config, "vision_config", config)
@@ -145,8 +132,6 @@ def open_huggingface(name: str, untrained: bool) -> LoadedModel:
         model = build_untrained() if untrained else ready(kind.from_pretrained(repository))
 
     def preprocess_of_model() -> Preprocess:
-        if is_type:
-            return Preprocess(config.image_size, config.image_size)
         with fetching(name):
             processor = transformers.AutoImageProcessor.from_pretrained(repository)
         return huggingface_preprocess(processor)
@@ -158,10 +143,7 @@ def open_huggingface(name: str, untrained: bool) -> LoadedModel:
 
 def _class_of(transformers: Any, config: Any) -> Any:
     """The class that a configuration was saved from, where it is one for images alone."""
-    for name in config.architectures or ():
+    for name in (*(config.architectures or ()), type(config).__name__.replace("Config", "Model")):
         if name in TOWERS or "ForImageClassification" in name or "VisionModel" in name:
             return getattr(transformers, TOWERS.get(name, name))
-    for text_too, tower in TOWERS.items():
-        if type(config).__name__ == text_too.replace("Model", "Config"):
-            return getattr(transformers, tower)
     return transformers.AutoModel

@@ -25,6 +25,13 @@ class LoadedModel:
     untrained: Callable[[], nn.Module] | None  # makes the model as before training
     unprepared: str | None = None  # why there is no ``preprocess``
 
+    def read(self, picture: Any) -> Tensor:
+        """A batch of one image as the model reads it; ValueError where nobody knows how."""
+        if self.preprocess is None:
+            raise ValueError(f"{self.unprepared}: expected a model that says how")
+        pixels = self.preprocess(picture)
+        return pixels[None] if pixels.ndim == 3 else pixels
+
 
 def ready(model: nn.Module) -> nn.Module:
     """The model in evaluation mode, in float32, on the CPU."""
@@ -53,23 +60,14 @@ def library(package: str) -> Any:
 @contextmanager
 def fetching(name: str) -> Iterator[None]:
     """Around code that gets files from the Hugging Face Hub: OSError where none can be had."""
-    from huggingface_hub.errors import RepositoryNotFoundError
-
     try:
         with quiet():  # what loggers say, the errors say too
             yield
     except (OSError, RuntimeError, ValueError) as error:
-        kind = OSError if isinstance(error, OSError) else ValueError
-        why = (str(error) or type(error).__name__).splitlines()[0]
-        if kind is OSError:
-            why += " (HF_HOME moves it; untrained, timm's and a type as hf:dinov2 need no file)"
-        cause: BaseException | None = error
-        while cause is not None:
-            if isinstance(cause, RepositoryNotFoundError):  # a gated one is a kind of it
-                kind = ValueError
-                why = "the Hugging Face Hub has none, or it needs permission (`hf auth login`)"
-            cause = cause.__cause__ or cause.__context__
-        raise kind(f"cannot open {name}: {why}") from error
+        what = f"cannot open {name}: {(str(error) or type(error).__name__).splitlines()[0]}"
+        if not isinstance(error, OSError):
+            raise ValueError(what) from error
+        raise OSError(f"{what} (HF_HOME moves it; timm's need no file untrained)") from error
 
 
 @contextmanager

@@ -36,8 +36,7 @@ def open_any(name: str, untrained: bool = False) -> LoadedModel:
     - ``cifar10_vit``, one of :func:`~minivit.catalogue.models`;
     - ``module:function``, which takes nothing and returns an ``nn.Module``, taken as it is.
 
-    ``untrained``, nothing is fetched but, from the Hugging Face Hub, the file of its sizes;
-    ``hf:dinov2``, a type, has those of its default.
+    ``untrained``, nothing is fetched but, from the Hugging Face Hub, the file of its sizes.
     """
     prefix, colon, rest = name.partition(":")
     expect(name and (rest or not colon), "the name of a model", repr(name))
@@ -52,11 +51,8 @@ def open_torchvision(name: str, untrained: bool) -> LoadedModel:
     """A classifier of torchvision, with its best weights."""
     models = imported().models
     model_name = name.partition(":")[2]
-    known = models.list_models(module=models)
-    if model_name not in known:
-        raise ValueError(
-            f"torchvision has no classifier {model_name!r}: {suggest(model_name, known)}"
-        )
+    known = models.list_models(module=models)  # its detectors are elsewhere
+    expect(model_name in known, f"a classifier: {suggest(model_name, known)}", name)
     weights = models.get_model_weights(model_name).DEFAULT
 
     def build_untrained() -> nn.Module:
@@ -103,38 +99,31 @@ def _as_it_is(
 
 def _untrained(name: str) -> Model:
     """A model of ours with weights as before training, which reads images as the trained one."""
-    if name in MODELS:
-        about = Metadata(MODELS[name])
-    else:
-        about = describe(shipped()[name] if name in shipped() else Path(name))
+    catalogued = Metadata(MODELS[name]) if name in MODELS else None
+    about = catalogued or describe(shipped().get(name, Path(name)))
     if about.config is None:
         raise ValueError(f"{name} does not say what model it holds")
     model = build(about.config, about.removed)
     size = pair(model.config.image_size)
     if about.preprocess or model.config.channels == 3:
         model.preprocess = about.preprocess or Preprocess(size, resize=size)
-    if about.classes:
-        model.classes = about.classes
+    model.classes = about.classes  # type: ignore[assignment]
     return model
 
 
 def _open_function(name: str) -> LoadedModel:
-    module_name, _, function_name = name.partition(":")
+    module, _, function = name.partition(":")
     here = getcwd()
     sys.path.insert(0, here)
     try:
-        module = import_module(module_name)
-    except ModuleNotFoundError as error:
-        if not error.name or not module_name.startswith(error.name):
-            raise
-        what = f"no module {module_name} in {here}, and it is none of {', '.join(LIBRARIES)}"
-        raise ValueError(f"cannot open {name}: there is {what}") from error
+        model = getattr(import_module(module), function)()
+    except Exception as error:  # whatever a stranger's code raises
+        what = (
+            f"cannot open {name}, of a module {module} in {here} or one of {', '.join(LIBRARIES)}"
+        )
+        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(here)
-    try:
-        model = getattr(module, function_name)()
-    except Exception as error:  # whatever a stranger's function raises
-        raise ValueError(f"cannot open {name}: {type(error).__name__}: {error}") from error
     if not isinstance(model, nn.Module):
         raise ValueError(f"expected {name} to return an nn.Module: got {type(model).__name__}")
     return _as_it_is(model, name, None)

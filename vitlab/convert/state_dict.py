@@ -24,25 +24,6 @@ GELUS = {
     **dict.fromkeys(("GELUTanh", "NewGELUActivation"), "tanh"),
     **dict.fromkeys(("QuickGELU", "QuickGELUActivation"), "quick"),
 }
-# What classes of other libraries, by the beginning of their names, have that our ViT has not.
-OTHERS = {
-    "Eva": "rotary positions or its own blocks (EVA, DINOv3, Perception Encoder)",
-    "DINOv3": "rotary positions",
-    "Swin": "windows whose tokens are merged from stage to stage",
-    "Cait": "blocks of class attention after the others",
-    "Beit": "relative positions in attention",
-    **dict.fromkeys(("CLIPModel", "SiglipModel"), "text: give its vision_model"),
-    "SiglipVisionModel": "no head, which pools",
-    "RmsNorm": "RMSNorm in place of LayerNorm",
-    "SwiGLU": "a gated MLP with a norm inside",
-    "HybridEmbed": "a convolutional network in place of the patch embedding",
-}
-
-
-def difference(kind: str) -> str:
-    """The name of a class, and what it has that our ViT has not, where that is known."""
-    parts = [part for start, part in OTHERS.items() if kind.startswith(start)]
-    return f"{kind}, with {parts[0]}" if parts else kind
 
 
 def module_settings(model: nn.Module) -> dict[str, Any]:

@@ -7,13 +7,12 @@ from typing import Any
 
 from torch import nn
 
-from minivit.catalogue import suggest
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from minivit.vit import ViT
 from vitlab.calls import expect
 from vitlab.convert.loaded_model import LoadedModel, attempt, fetching, library, ready
-from vitlab.convert.state_dict import convert_state_dict, difference, module_settings
+from vitlab.convert.state_dict import convert_state_dict, module_settings
 
 # Parts of a key: timm's, ours.
 NAMES = {
@@ -75,10 +74,10 @@ def _differences(model: Any) -> Iterator[str]:
     """What our ViT would compute in another way."""
     kind = type(model).__name__
     if kind not in MODELS or not hasattr(model, "patch_embed"):
-        yield difference(kind)
+        yield kind
     for name, part in list(model.named_modules())[1:]:
         if (part_kind := type(part).__name__) not in PARTS:
-            yield f"{difference(part_kind)} in {name}"
+            yield f"{part_kind} in {name}"
         if part_kind == "Attention":
             norms = (part.q_norm, part.k_norm, part.norm)
             if part.gate is not None or not all(isinstance(p, nn.Identity) for p in norms):
@@ -104,13 +103,10 @@ def _describe(model: ViT, module: Any) -> None:
     if classes := timm_classes(module):
         model.classes = classes
     size = pair(model.config.image_size)
-    try:
-        preprocess = timm_preprocess(resolve_model_data_config(module))
-    except ValueError:  # an interpolation or padding that Preprocess does not have
-        return
-    if preprocess.size != size:
+    preprocess, _ = attempt(lambda: timm_preprocess(resolve_model_data_config(module)))
+    if preprocess and preprocess.size != size:
         preprocess = replace(preprocess, size=size, resize=size)
-    if len(preprocess.mean) == model.config.channels:
+    if preprocess and len(preprocess.mean) == model.config.channels:
         model.preprocess = preprocess
 
 
@@ -145,11 +141,6 @@ def open_timm(name: str, untrained: bool) -> LoadedModel:
     """A model of timm, with the weights of its tag, or its default ones."""
     timm = library("timm")
     model_name = name.partition(":")[2]
-    architecture = model_name.partition(".")[0]
-    if ":" not in model_name and not timm.is_model(architecture):
-        hint = suggest(architecture, timm.list_models())
-        hint = hint if hint.startswith("did") else "timm.list_models() lists them"
-        raise ValueError(f"timm has no model {model_name!r}: {hint}")
 
     def build_untrained() -> nn.Module:
         return ready(timm.create_model(model_name, pretrained=False))

@@ -2,7 +2,7 @@
 
 import hashlib
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -41,8 +41,7 @@ class Split:
 class Data:
     """A data set; :meth:`of` makes one from its parts.
 
-    ``mean`` and ``std`` are those of each channel over the training part, for values from 0 to 1;
-    ``skipped`` are the damaged images that were left out, ``"path: reason"``.
+    ``mean`` and ``std`` are those of each channel over the training part, for values from 0 to 1.
     """
 
     name: str
@@ -53,7 +52,7 @@ class Data:
     mean: tuple[float, ...]
     std: tuple[float, ...]
     licence: str | None = None
-    skipped: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()  # damaged images that were left out, "path: reason"
 
     @property
     def parts(self) -> tuple[Split, Split, Split]:
@@ -96,12 +95,10 @@ def divide(
     keys: Sequence[str],
     labels: Int64[Tensor, " batch"],
     classes: Sequence[str],
-    fractions: Sequence[float],
-) -> list[Int64[Tensor, " _"]]:
-    """Deals the images of each class to several parts; gives the indices of each, ascending.
-
-    Of each class, ``fractions`` go to the parts, at least one image; one more part comes first.
-    """
+    parts: Iterable[str] = HELD_OUT,
+) -> dict[str, Int64[Tensor, " _"]]:
+    """Holds out ``parts``, at least an image of each class; gives the ascending indices of all."""
+    fractions = [HELD_OUT[part] for part in parts]
     counts = labels.bincount(minlength=len(classes)).tolist()
     named = zip(classes, counts, strict=True)
     few = [f"{count} of {name}" for name, count in named if count <= len(fractions)]
@@ -110,7 +107,8 @@ def divide(
     for indices in _by_class(keys, labels):
         sizes = [max(1, round(fraction * len(indices))) for fraction in fractions]
         dealt.append(indices.split([len(indices) - sum(sizes), *sizes]))
-    return [torch.cat(part).sort().values for part in zip(*dealt, strict=True)]
+    columns = zip(("train", *parts), zip(*dealt, strict=True), strict=True)
+    return {part: torch.cat(indices).sort().values for part, indices in columns}
 
 
 def thin(labels: Int64[Tensor, " batch"], fraction: float, seed: int) -> Int64[Tensor, " kept"]:

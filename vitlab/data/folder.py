@@ -33,10 +33,9 @@ def folder(path: str | PathLike[str], size: Size = 64, channels: int = 3) -> Dat
     """Reads a folder of images into memory, in an order that no file system changes.
 
     It holds a folder for each class, or ``train/`` and perhaps ``validation/`` and ``test/``, which
-    hold those; other names for these are understood. Hidden names are ignored. Where there are no
-    validation images, 10 % of each training class are held out, and 20 % where there are no test
-    images, chosen by a hash of their paths inside the folder. Warns of files that are left out, and
-    of images that are also among the training images. Images are cropped to the middle.
+    hold those. Where there are no validation images, 10 % of each training class are held out, and
+    20 % where there are no test images, chosen by a hash of their paths inside the folder. Warns of
+    files that are left out, and of images that are also among the training images.
     """
     root = Path(path)
     preprocess = plain(size, channels)
@@ -91,10 +90,8 @@ def _dealt(files: dict[str, list[File]], classes: Sequence[str]) -> dict[str, li
     train = files["train"]
     empty = [part for part in HELD_OUT if not files[part]]
     labels = torch.tensor([file.label for file in train], dtype=torch.int64)
-    fractions = [HELD_OUT[part] for part in empty]
-    indices = divide([file.key for file in train], labels, classes, fractions)
-    held_out = zip(["train", *empty], indices, strict=True)
-    return files | {part: [train[i] for i in chosen] for part, chosen in held_out}
+    indices = divide([file.key for file in train], labels, classes, empty)
+    return files | {part: [train[i] for i in chosen] for part, chosen in indices.items()}
 
 
 def _read(

@@ -1,7 +1,7 @@
 """Data sets by name, digits, CIFAR-10 and generated shapes, or from a folder of images."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -24,8 +24,7 @@ CIFAR10 = tuple(
 def digits(size: Size | None = None, channels: int | None = None) -> Data:
     """Handwritten digits, 1,797 grey images of 8 x 8 pixels, which come with scikit-learn.
 
-    The same people wrote the 70 % for training and the 20 % for the test: Alpaydin & Kaynak (1998),
-    "Optical Recognition of Handwritten Digits".
+    Alpaydin & Kaynak (1998); the same people wrote the parts for training and for the test.
     """
     with extra("train"):
         from sklearn.datasets import load_digits
@@ -33,25 +32,22 @@ def digits(size: Size | None = None, channels: int | None = None) -> Data:
     levels = torch.from_numpy(bunch.images)[:, None]  # [n, 1, 8, 8], whole numbers from 0 to 16
     images = fitted((levels * 255 / 16).round().to(torch.uint8), size, channels)
     names = tuple("0123456789")
-    parts = _held_out(Split(images, torch.tensor(bunch.target)), names, PARTS)
+    parts = _held_out(Split(images, torch.tensor(bunch.target)), names, HELD_OUT)
     return Data.of("DIGITS", names, parts, licence="CC BY 4.0")
 
 
-def _held_out(whole: Split, classes: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, Split]:
+def _held_out(whole: Split, classes: tuple[str, ...], parts: Iterable[str]) -> dict[str, Split]:
     """Deals images, whose positions are their names, to the training part and others."""
-    keys = [str(i) for i in range(len(whole))]
-    indices = divide(keys, whole.labels, classes, [HELD_OUT[part] for part in parts[1:]])
-    return {part: whole[chosen] for part, chosen in zip(parts, indices, strict=True)}
+    indices = divide([str(i) for i in range(len(whole))], whole.labels, classes, parts)
+    return {part: whole[chosen] for part, chosen in indices.items()}
 
 
 def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
     """CIFAR-10, 60,000 colour images of 32 x 32 pixels, 10,000 of them for the test.
 
-    The environment variable ``MINIVIT_CIFAR10`` names a copy, the folder ``cifar-10-batches-py`` of
-    the release or the one around it, or a folder of images from ``train/airplane`` to
+    Krizhevsky (2009). The environment variable ``MINIVIT_CIFAR10`` names a copy, the folder
+    ``cifar-10-batches-py`` or the one around it, or a folder of images from ``train/airplane`` to
     ``test/truck``; ``MINIVIT_DOWNLOAD=1`` lets torchvision fetch it into torch.hub's cache.
-
-    Krizhevsky (2009), "Learning Multiple Layers of Features from Tiny Images".
     """
     copy = os.environ.get("MINIVIT_CIFAR10")
     if not copy and os.environ.get("MINIVIT_DOWNLOAD") != "1":
@@ -64,7 +60,7 @@ def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
         Split(fitted(split.images, size, channels), split.labels)
         for split in _release(where, download=not copy)
     )
-    parts = _held_out(whole, CIFAR10, ("train", "validation"))
+    parts = _held_out(whole, CIFAR10, ["validation"])
     return Data.of("CIFAR10", CIFAR10, parts | {"test": test})
 
 
@@ -104,14 +100,10 @@ def load_data(
 ) -> Data:
     """Loads images and labels in three parts, the same on every machine.
 
-    Args:
-        source: ``"DIGITS"``, ``"CIFAR10"``, ``"SHAPES"`` or a folder as for
-            :func:`vitlab.data.folder.folder`.
-        size: Height and width in pixels, by default 64 for a folder, and else the data's own. The
-            shorter side is resized, with antialiasing, and the middle cropped.
-        channels: 1 for grey or 3 for colour. Default: 1 for digits, 3 for the others.
-        fraction: How much of the training part to keep, of each class alike.
-        seed: Chooses what ``fraction`` keeps. The parts are the same for every seed.
+    The source is ``"DIGITS"``, ``"CIFAR10"``, ``"SHAPES"`` or a folder as for
+    :func:`vitlab.data.folder.folder`, of 64 pixels by default: the shorter side is resized, and the
+    middle cropped. ``channels`` are 1 for grey or 3 for colour. ``fraction`` is how much of each
+    class of the training part to keep; ``seed`` chooses which.
     """
     fits = channels in (None, 1, 3) and 0 < fraction <= 1
     expect(fits, "1 or 3 channels and 0 < fraction <= 1", f"{channels} and {fraction}")

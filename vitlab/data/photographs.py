@@ -26,7 +26,6 @@ PHOTOGRAPHS = {
     "grass": "CC0 (linolafett)",
     "gravel": "CC0 (CC0Textures)",
 }
-JPEGS = ("rocket", "hubble_deep_field", "retina")
 
 
 def photograph(name: str, size: Size | None = None) -> UInt8[Tensor, "3 height width"]:
@@ -35,8 +34,8 @@ def photograph(name: str, size: Size | None = None) -> UInt8[Tensor, "3 height w
     if name not in PHOTOGRAPHS or not package or not package.origin:
         raise ValueError(f"expected one of {', '.join(PHOTOGRAPHS)}, of scikit-image: got {name!r}")
     # Its own loader would download what it does not find.
-    file = f"{name}.{'jpg' if name in JPEGS else 'png'}"
-    picture = open_picture(Path(package.origin).parent / "data" / file)
+    (file,) = (Path(package.origin).parent / "data").glob(f"{name}.*")
+    picture = open_picture(file)
     return plain(size or (picture.height, picture.width), 3).fit(picture)[0]
 
 

@@ -24,19 +24,14 @@ def is_picture(path: Path) -> bool:
     return Image.registered_extensions().get(path.suffix.lower()) in Image.OPEN
 
 
-def walk(folder: Path, visited: set[Path] | None = None) -> Iterator[Path]:
-    """The files in a folder, sorted by name, then those in the folders inside, each once."""
-    if visited is None:  # a link to a folder above would take in other classes
-        above = (*folder.absolute().parents, *folder.resolve().parents)
-        visited = {path.resolve() for path in above}
-    if folder.resolve() in visited:
-        return
-    visited.add(folder.resolve())
+def walk(folder: Path) -> Iterator[Path]:
+    """The files in a folder, sorted by name, then those in the folders inside, but not linked."""
     for path in sorted(folder.iterdir(), key=lambda path: (path.is_dir(), path.name)):
         if path.name.startswith("."):
             continue
         if path.is_dir():
-            yield from walk(path, visited)
+            if not path.is_symlink():  # to a folder above, it would take in other classes
+                yield from walk(path)
         # Reading a pipe would never end. Reading a broken link fails, and then names it.
         elif path.is_file() or not path.exists():
             yield path
@@ -45,8 +40,7 @@ def walk(folder: Path, visited: set[Path] | None = None) -> Iterator[Path]:
 def open_picture(path: str | PathLike[str]) -> Image.Image:
     """Opens an image in any format that Pillow reads, as RGB, or as L where the file is grey.
 
-    It is rotated as its EXIF tag says, 16 bits are rounded to 8, and transparency becomes
-    white. Of several frames the first is taken. Broken files raise many kinds of errors.
+    It is turned as its EXIF tag says, on white, in 8 bits. Broken files raise many kinds of errors.
     """
     with Image.open(path) as file:
         file.load()

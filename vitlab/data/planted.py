@@ -34,8 +34,7 @@ def plant_digits(
 ) -> Planted:
     """Puts images together of which it is known what decides, to test maps of what matters on.
 
-    A shuffled digit is as bright as a digit, and says nothing about the class. ``seed`` is that of
-    the digits and of where they are, ``others`` that of what is around them.
+    ``seed`` is that of the digits and of where they are, ``others`` that of what is around them.
     """
     digits = getattr(load_data("DIGITS"), part)
     draws = torch.Generator().manual_seed(seed)

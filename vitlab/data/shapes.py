@@ -39,9 +39,8 @@ def draw_shapes(n: int, size: Size = 32, *, seed: int = 0, typical: float = 0.7)
     """Draws images of one textured object, on a textured ground with five pieces of clutter.
 
     Each 250 images have 25 of each class, in random order. The first are the same whatever ``n``
-    is, on one machine, and larger ones show the same in more detail. ``typical`` is the fraction of
-    objects with the texture of their own class: with 0 the cues conflict in every image, with 0.1
-    the texture says nothing. The rest of the image does not depend on it.
+    is, and larger ones show the same in more detail. ``typical`` is the fraction of objects with
+    the texture of their own class: with 0.1 the texture says nothing.
     """
     height, width = pair(size)
     fits = n > 0 and 16 <= min(height, width) <= max(height, width) <= 128

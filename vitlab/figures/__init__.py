@@ -1,4 +1,4 @@
-"""Figures for pages and notebooks: a style, heat maps, galleries, and a slider of frames."""
+"""Figures for pages and notebooks: a style, heat maps, and a slider of frames."""
 # ruff: noqa: F401
 
 from vitlab.extras import extra
@@ -6,7 +6,6 @@ from vitlab.extras import extra
 with extra("figures"):
     from vitlab.figures.attention import attention_overlay, look, rollout_overlay
     from vitlab.figures.frames import Frames
-    from vitlab.figures.overlay import gallery, heat, overlay
-    from vitlab.figures.scores import confusion_figure, curve
+    from vitlab.figures.overlay import confusion_figure, curve, heat, overlay
 
 __all__ = [name for name, value in globals().items() if callable(value) and name != "extra"]

@@ -38,12 +38,10 @@ def attention_overlay(
     return _panels(images[0], patches, layout.grid, "head", index)
 
 
-def rollout_overlay(
-    model: nn.Module, image: Image, *, identity: float = 0.5, grid: Grid | None = None
-) -> Figure:
+def rollout_overlay(model: nn.Module, image: Image, *, grid: Grid | None = None) -> Figure:
     """Draws :func:`~vitlab.instruments.rollout.rollout` after every block over the image."""
     images = _one_image(image)
-    carried = rollout(model, images, identity=identity, grid=grid)
+    carried = rollout(model, images, grid=grid)
     return _panels(images[0], carried.patches[:, 0], carried.grid, "block")
 
 
@@ -54,15 +52,14 @@ def look(
     picture: Float[Tensor, "channels height2 width2"] | None = None,
     block: int = -1,
     title: str = "",
-    grid: Grid | None = None,
 ) -> Figure:
     """Draws an image, attention rollout over it, and each head of a block: ``minivit look``.
 
     ``picture`` is the same view with more pixels, from 0 to 1, a multiple of the image's.
     """
     images = _one_image(image)
-    layout, heads = _heads(model, images, block, None, grid)
-    carried = rollout(model, images, grid=grid)
+    layout, heads = _heads(model, images, block, None, None)
+    carried = rollout(model, images)
     background = _scaled(images[0]) if picture is None else picture
     across, down = max(min(len(heads), ACROSS), 4), -(-len(heads) // ACROSS)
     shape = background.shape[1] / background.shape[2]

@@ -10,8 +10,6 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from vitlab.instruments.running import expect
-
 LEAST = 1.7  # points of type per inch of a figure's width: 8 pixels where it is shown 342 wide
 
 # Shows the frame at the slider's position, and announces its name to screen readers.
@@ -30,15 +28,13 @@ HIDDEN = ' hidden style="display:none"'  # JupyterLab drops the first where it t
 class Frames:
     """A slider over figures drawn in advance: plain HTML, no kernel, no widget library, no network.
 
-    ``draw`` gives the figure for one of the values; small text is made larger. ``label``
-    says what the slider changes, ``alt`` what a frame shows, with ``{value}`` for the slider's.
+    ``draw`` gives the figure for one of the values. ``label`` says what the slider changes, ``alt``
+    what a frame shows, with ``{value}`` for the slider's.
     """
 
     def __init__(
         self, draw: Callable, values: Sequence, label: str, alt: str, start: int = 0, dpi: int = 80
     ) -> None:
-        fits, got = 1 < len(values) > start >= 0, f"{len(values)} values and start={start}"
-        expect(fits, "two values or more and the index of one of them", got)
         self.label, self.start = label, start
         self.names = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
         self.alts = [alt.format(value=name) for name in self.names]

@@ -1,16 +1,22 @@
-"""Images of a data set, and heat maps over one, with a value for each patch."""
+"""Heat maps over an image, how a training went, and which classes are taken for which others."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import matplotlib.style
 import numpy as np
 import torch
-from jaxtyping import Float, Float64, Integer, Shaped
+from jaxtyping import Float, Float64, Integer
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 from torch import Tensor
 
 from vitlab.instruments.grids import Grid
 from vitlab.instruments.running import expect
+
+NUMBERED, NAMED = 20, 60  # classes, at most, whose counts and whose names can be read
 
 
 def numbers(x: Tensor, what: str) -> Tensor:
@@ -43,8 +49,8 @@ def overlay(
 ) -> None:
     """Draws an image in grey with one value per patch in colour over it, opaque where it is large.
 
-    Pixels are from 0 to 1 and values at least 0, in reading order; ``query`` is the index of a
-    patch to frame, ``vmax`` the value with the strongest colour, by default the largest.
+    Pixels are from 0 to 1. ``query`` is the index of a patch to frame, ``vmax`` the value with the
+    strongest colour, by default the largest.
     """
     height, width = picture.shape[-2:]
     grey = numbers(picture, "a finite image").mean(0)
@@ -61,33 +67,54 @@ def overlay(
     ax.set_axis_off()
 
 
-def gallery(
-    ax: Axes,
-    images: Shaped[Tensor, "batch channels height width"],
-    labels: Integer[Tensor, "batch"],
-    classes: Sequence[str],
-    *,
-    columns: int = 8,
-) -> None:
-    """Draws the first images of each class in a row after its name.
+def curve(lines: Sequence[dict[str, Any]]) -> Figure:
+    """Draws loss and accuracy by epoch, from ``results.lines`` of a training."""
+    epochs, held_out = [line["epoch"] for line in lines], [line["validation"] for line in lines]
+    panels = {
+        "loss": ([line["loss"] for line in lines], [-x["log_likelihood"] for x in held_out]),
+        "accuracy": ([line["accuracy"] for line in lines], [x["accuracy"] for x in held_out]),
+    }
+    marker = "o" if len(lines) < 25 else None
+    with matplotlib.style.context("vitlab.figures.book"):
+        figure = Figure(layout="constrained")
+        axes = figure.subplots(1, 2)
+        for ax, (title, (training, validation)) in zip(axes, panels.items(), strict=True):
+            ax.plot(epochs, training, marker=marker, markersize=4, label="training, augmented")
+            ax.plot(epochs, validation, marker=marker, markersize=4, label="validation")
+            ax.set(title=title, xlabel="epoch")
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        axes[0].set_ylim(bottom=0)
+        axes[1].set_ylim(0, 1.02)
+        axes[1].yaxis.set_major_formatter(PercentFormatter(1))
+        axes[0].legend()
+    return figure
 
-    Images are uint8, or from 0 to 1. Labels are indices of ``classes``.
-    """
-    fits, got = 0 < len(images) == len(labels), f"{list(images.shape)} and {len(labels)} labels"
-    expect(fits, "images [n, channels, height, width] and n labels", got)
-    height, width = images.shape[-2:]
-    gap = max(1, width // 16)
-    rows = sorted(set(labels.tolist()))
-    down, across = height + gap, width + gap
-    sheet = torch.ones(len(rows) * down - gap, columns * across - gap, 3)
-    pixels = images / 255 if images.dtype == torch.uint8 else images
-    for row, label in enumerate(rows):
-        for column, picture in enumerate(pixels[labels == label][:columns]):
-            y, x = row * down, column * across
-            sheet[y : y + height, x : x + width] = picture.permute(1, 2, 0)
-    ax.imshow(sheet.numpy(), interpolation="nearest")
-    ax.set_xticks([])
-    middles = [row * down + height / 2 for row in range(len(rows))]
-    ax.set_yticks(middles, [classes[label] for label in rows])
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
+
+def confusion_figure(matrix: Integer[Tensor, "classes classes"], classes: Sequence[str]) -> Figure:
+    """Draws a confusion matrix: colours are fractions of the rows, numbers are images."""
+    count = len(classes)
+    fractions = matrix / matrix.sum(1, keepdim=True).clamp(min=1)
+    side = min(12.0, max(4.5, 2 + (0.5 if count <= NUMBERED else 0.2) * count))
+    with matplotlib.style.context("vitlab.figures.book"):
+        figure = Figure(figsize=(side + 0.8, side), layout="constrained")
+        ax = figure.subplots()
+        shown = ax.imshow(fractions.numpy(), cmap="Blues", vmin=0, vmax=1)
+        ax.spines[:].set_visible(False)
+        ax.tick_params(length=0, labelsize="small" if count <= NUMBERED else "xx-small")
+        if count <= NAMED:
+            names = [name.encode("utf-8", "backslashreplace").decode() for name in classes]
+            plain: Any = {"parse_math": False}  # a name with dollars is a name
+            tilted: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+            ax.set_xticks(range(count), names, **tilted, **plain)
+            ax.set_yticks(range(count), names, **plain)
+        if count <= NUMBERED:
+            centred: Any = {"ha": "center", "va": "center", "fontsize": "small"}
+            for row, column in matrix.nonzero().tolist():
+                colour = "white" if fractions[row, column] > 0.5 else "black"
+                ax.text(column, row, str(matrix[row, column].item()), color=colour, **centred)
+        ax.set(xlabel="taken for", ylabel="is")
+        bar = figure.colorbar(shown, ax=ax, fraction=0.046, pad=0.03)
+        bar.ax.yaxis.set_major_formatter(PercentFormatter(1))
+        bar.set_label("of the class's images")
+        bar.outline.set_visible(False)
+    return figure

@@ -33,7 +33,6 @@ from vitlab.instruments.similarity import CKA, cka, linear_cka
 from vitlab.instruments.smoothing import (
     attention_response,
     between_patches,
-    box_blur,
     frequency_response,
     gaussian_smoothing,
     mean_attention,

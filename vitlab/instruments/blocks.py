@@ -1,7 +1,6 @@
 """The blocks of a model from any library, and what its head would predict after each of them."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ from jaxtyping import Float64
 from torch import Tensor, nn
 
 from minivit.hooks import after, before
-from minivit.recording import runnable, tensors_in
+from minivit.recording import record, runnable, tensors_in
 from minivit.replacing import replace
 from vitlab.calls import logits
 from vitlab.instruments.grids import maps_of
@@ -20,7 +19,6 @@ from vitlab.instruments.running import Images, batches, evaluating
 def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
     """Names the blocks: the longest outermost sequence of modules from tokens to tokens."""
     ran: list[str] = []
-    others: list[str] = []
     ends: dict[str, tuple[Tensor, Tensor]] = {}  # a module's input and output
     with evaluating(model), ExitStack() as stack:
         for name, module in runnable(model).items():
@@ -34,8 +32,6 @@ def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
                 if [t.shape for t in read[:1]] == shapes and len(shapes[0]) == 3:
                     ran.append(name)
                     ends[name] = read[0].clone(), given[0].clone()
-                else:
-                    others.append(name)
 
             stack.enter_context(after(module, keep))
         model(images[:1])
@@ -53,19 +49,6 @@ def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
         raise ValueError(
             f"{type(model).__name__} has no row of blocks from tokens to tokens, "
             "[batch, tokens, dim], each reading what the one before gave"
-        )
-    row, _, _ = longest[-1].rpartition(".")
-    kind = type(model.get_submodule(longest[-1]))
-
-    def beside(names: list[str]) -> list[str]:
-        """Those in the longest row's list and of its kind, but not in the row."""
-        there = [name for name in names if name.rpartition(".")[0] == row and name not in longest]
-        return [name for name in there if type(model.get_submodule(name)) is kind]
-
-    if (changing := beside(others)) and beside(outer):  # a head alone is no other stage
-        raise ValueError(
-            f"expected blocks that keep the number and width of tokens: {changing[0]!r} in "
-            f"{type(model).__name__} does not"
         )
     return longest
 
@@ -89,10 +72,17 @@ def logit_lens(
     """
     first, stream = batches(images, batch_size)
     names = row_of_blocks(model, first)
+    states: list[Tensor] = []  # the tokens before the first block, and after each
+
+    def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
+        states[:] = tensors_in(args)[:1]
+
     columns = []
     for batch in stream:
-        with evaluating(model), _states(model, names) as states, maps_of(model) as maps:
+        start = before(model.get_submodule(names[0]), keep)
+        with evaluating(model), start, record(model, *names) as seen, maps_of(model) as maps:
             whole = logits(model, batch)
+        states += [tensors_in(seen[name])[0] for name in names]
         rows = []
         for state in states:
             tokens = state  # [batch, tokens, dim]
@@ -115,16 +105,3 @@ def logit_lens(
             )
         columns.append(torch.stack(rows).double().cpu())
     return LogitLens(("embedding", *names), torch.cat(columns, 1))
-
-
-@contextmanager
-def _states(model: nn.Module, names: list[str]) -> Iterator[list[Tensor]]:
-    """Collects the tokens before the first of these blocks, and after each."""
-    states: list[Tensor] = []
-    keep = states.append
-    blocks = [model.get_submodule(name) for name in names]
-    with ExitStack() as stack:
-        stack.enter_context(before(blocks[0], lambda _, args, kwargs: keep(tensors_in(args)[0])))
-        for block in blocks:
-            stack.enter_context(after(block, lambda _, args, output: keep(tensors_in(output)[0])))
-        yield states

@@ -22,7 +22,6 @@ class Curvature:
     bottom: Float[Tensor, "k"]  # the smallest, ascending
     bottom_errors: Float[Tensor, "k"]
     directions: Float[Tensor, "k n"]  # unit eigenvectors of the largest
-    loss: float
 
 
 def curvature(
@@ -35,7 +34,6 @@ def curvature(
     steps: int = 40,
     gauss_newton: bool = False,
     relative: bool = False,
-    seed: int = 0,
     **how: Any,
 ) -> Curvature:
     """Extreme eigenvalues of the Hessian of a classifier's loss by its weights, by Lanczos::
@@ -43,23 +41,20 @@ def curvature(
         curvature(vit, images, classes).top                          # of all weights
         curvature(vit, images, classes, "blocks.0.*").top            # of the first block's alone
 
-    Args:
-        images, classes, parameters, how: As for :class:`~vitlab.instruments.weights.WeightLoss`.
-        k: Eigenvalues at each end.
-        steps: Of Lanczos, each about four gradients. Where errors are too large it needs more.
-        gauss_newton: Of the generalised Gauss-Newton matrix in place of the Hessian.
-        relative: With each weight's step in units of its own size, so of ``diag(|w|) H diag(|w|)``,
-            which ignores rescaled weights: adaptive sharpness, Kwon et al. (2021). Directions too.
+    It gives ``k`` at each end, from so many ``steps`` of Lanczos, about four gradients each; other
+    arguments are those of :class:`~vitlab.instruments.weights.WeightLoss`. ``gauss_newton`` takes
+    that matrix for the Hessian. ``relative`` takes steps in units of each weight's size, so
+    ``diag(|w|) H diag(|w|)``, which ignores rescaled weights: Kwon et al. (2021).
     """
     loss = WeightLoss(model, images, classes, parameters, **how)
     most = min(steps, loss.point.shape[1])
     expect(1 <= k <= most, "k from 1 to the number of steps, or of weights", k)
     product = loss.gauss_newton() if gauss_newton else loss.hessian()
     unit = loss.point.abs() if relative else torch.ones_like(loss.point)
-    pairs = lanczos(lambda v: unit * product(unit * v), random_like(loss.point, seed), steps)
+    pairs = lanczos(lambda v: unit * product(unit * v), random_like(loss.point), steps)
     values, errors, vectors = pairs.values[0], pairs.errors[0], pairs.vectors[0]
     top, top_errors, directions = (x.flip(0)[:k] for x in (values, errors, vectors))
-    return Curvature(top, top_errors, values[:k], errors[:k], directions, loss.value)
+    return Curvature(top, top_errors, values[:k], errors[:k], directions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,20 +84,17 @@ def batch_maxima(
     k: int = 5,
     steps: int = 15,
     batch_size: int = 16,
-    seed: int = 0,
     **how: Any,
 ) -> Maxima:
-    """Hessian eigenvalues mini-batch by mini-batch, as Park & Kim (2022) plot them.
-
-    Of each full mini-batch they take the five of largest absolute value: few images bend the loss
-    more, in both directions. Arguments are as for :func:`curvature`.
+    """The ``k`` Hessian eigenvalues of largest absolute value of each full mini-batch: Park & Kim
+    (2022). Few images bend the loss more, in both directions.
     """
     whole = WeightLoss(model, images, classes, parameters, batch_size=batch_size, **how)
     rows = []
     for x, labels in whole.batches:
         if len(x) == batch_size:
             loss = WeightLoss(model, x, labels, parameters, batch_size=batch_size, **how)
-            pairs = lanczos(loss.hessian(), random_like(loss.point, seed), max(steps, k))
+            pairs = lanczos(loss.hessian(), random_like(loss.point), max(steps, k))
             order = pairs.values[0].abs().argsort(descending=True)[:k]
             rows.append(torch.stack([pairs.values[0, order], pairs.errors[0, order]]))
     expect(bool(rows), f"{batch_size} images, a mini-batch, or more", whole.count)
@@ -127,7 +119,6 @@ def landscape(
     directions: Float[Tensor, "axes n"] | int = 2,
     radius: float = 1.0,
     points: int = 21,
-    seed: int = 0,
     **how: Any,
 ) -> Landscape:
     """The loss around a model's weights, after Li et al. (2018)::
@@ -136,14 +127,12 @@ def landscape(
         top = curvature(vit, images, classes).directions
         landscape(vit, images, classes, directions=top[:1]).loss          # along the sharpest
 
-    Args:
-        directions: How many random ones, 1 or 2, made by :func:`filter_normalised`; or themselves.
-        radius: The largest offset: 1 of a normalised direction moves filters by their lengths.
-        points: On each axis; odd, so that the weights themselves are among them.
+    ``directions`` are given, or 1 or 2 random ones, made by :func:`filter_normalised`: an offset of
+    1 moves filters by their lengths. An odd number of ``points`` from ``-radius`` to ``radius``.
     """
     loss = WeightLoss(model, images, classes, parameters, **how)
     if isinstance(directions, int):
-        drawn = [random_like(loss.point, seed * 1000 + i) for i in range(directions)]
+        drawn = [random_like(loss.point, i) for i in range(directions)]
         directions = torch.cat([filter_normalised(loss, d) for d in drawn])
     axes, n = len(directions), loss.point.shape[1]
     fits = axes in (1, 2) and directions.shape[1] == n and points % 2 == 1

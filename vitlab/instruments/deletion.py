@@ -1,7 +1,4 @@
-"""Which patches a logit depends on, by tokens deleted and by gradients, and whether that is right.
-
-A map of what matters is tried by taking patches out of images, or putting them back, in its order.
-"""
+"""Which patches a logit depends on, by deleted tokens and by gradients, and if that is right."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -9,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from einops import reduce
-from jaxtyping import Bool, Float, Float64
+from jaxtyping import Float, Float64
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
@@ -97,13 +95,6 @@ class DeletionCurves:
     insertion: Float64[Tensor, "batch steps"]  # ends at the image
 
 
-def mean_colour(
-    images: Float[Tensor, "batch channels height width"],
-) -> Float[Tensor, "batch channels height width"]:
-    """Each image's mean colour, everywhere."""
-    return images.mean((2, 3), keepdim=True).expand_as(images)
-
-
 def deletion_curves(
     model: nn.Module,
     images: Images,
@@ -111,26 +102,18 @@ def deletion_curves(
     classes: Classes | None = None,
     *,
     grid: Grid,
-    instead: Callable[[Tensor], Tensor] = mean_colour,
-    steps: int | None = None,
     batch_size: int = 64,
 ) -> DeletionCurves:
     """Deletes patches from the best scored on, and inserts them, after Petsiuk et al. (2018).
 
     Scores are right about a classifier if its answer falls soon when their best patches are
-    deleted, and comes soon when they are inserted. Compare areas with those of random scores.
-
-    Args:
-        classes: The class of each image. Default: the most probable.
-        instead: What deleted pixels are taken from, as a function of the images.
-        steps: How many steps the curves have. Default: one for each patch.
+    deleted, and comes soon when they are inserted. Compare areas with those of random scores. In
+    place of a patch stands the image's mean colour; ``classes`` are by default the most probable.
     """
     rows, columns = rows_and_columns(grid)
     patches = rows * columns
     fits = scores.ndim == 2 and scores.shape[1] == patches and scores.isfinite().all()
     expect(fits, f"finite scores [images, {rows} * {columns} patches]", list(scores.shape))
-    # As many patches as went by each step, and the place of each patch in the order.
-    counts = torch.linspace(0, patches, (steps or patches) + 1, dtype=torch.float64).round()
     places = scores.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
     parts, done = [], 0
     for batch, class_of in with_classes(batches(images, batch_size)[1], classes):
@@ -139,25 +122,16 @@ def deletion_curves(
         if len(place) != len(batch):
             break
         with evaluating(model):
-            empty = instead(batch)
+            empty = batch.mean((2, 3), keepdim=True)
             true = class_of(logits(model, batch))[:, None]
             curves = []
-            for count in counts.tolist():
-                gone = spread(place < count, (rows, columns), batch)
+            for count in range(patches + 1):
+                cells = (place < count).view(-1, 1, rows, columns).float()
+                gone = F.interpolate(cells, batch.shape[2:], mode="nearest-exact").bool()
                 pictures = [torch.where(gone, empty, batch), torch.where(gone, batch, empty)]
                 sure = logits(model, torch.cat(pictures)).double().softmax(-1)
                 curves.append(sure.gather(1, true.repeat(2, 1)).view(2, -1).cpu())
         parts.append(torch.stack(curves, 2))  # [2, b, steps]
     expect(done == len(scores), "scores for each image", f"{len(scores)} for {done} or more")
-    return DeletionCurves(counts / patches, *torch.cat(parts, 1))
-
-
-def spread(
-    patches: Bool[Tensor, "batch patches"], grid: Grid, images: Tensor
-) -> Bool[Tensor, "batch 1 height width"]:
-    """The pixels of these patches, where the grid divides images in cells as equal as can be."""
-    down, right = (
-        torch.arange(side, device=images.device) * n // side
-        for side, n in zip(images.shape[2:], grid, strict=True)
-    )
-    return patches.view(-1, 1, *grid)[:, :, down][..., right]
+    fraction = torch.arange(patches + 1, dtype=torch.float64) / patches
+    return DeletionCurves(fraction, *torch.cat(parts, 1))

@@ -73,9 +73,8 @@ def quadrature(
 ) -> Density:
     """The spectral density of any symmetric operator on vectors ``[1, n]``.
 
-    For a random unit vector ``z`` the function ``z^T f(A) z`` is on average the mean of ``f`` over
-    the eigenvalues of ``A``. Lanczos from ``z`` gives a quadrature rule for it: points are the
-    eigenvalues of its small matrix, shares the squared overlaps of its vectors with ``z``.
+    For random unit ``z``, ``z^T f(A) z`` is on average the mean of ``f`` over the eigenvalues of
+    ``A``, and Lanczos from ``z`` gives a quadrature rule for it.
     """
     rows = []
     for number in range(probes):

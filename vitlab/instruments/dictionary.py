@@ -8,6 +8,8 @@ from torch import Tensor, nn
 
 from vitlab.instruments.running import expect
 
+BATCH = 256  # tokens in each step
+RATE = 2e-3  # the step size, which falls to zero in the last fifth of the training
 STALE = 10  # times in a training that directions which no token uses are given a new start
 
 
@@ -25,9 +27,9 @@ class Dictionary(nn.Module):
 
     scale: Tensor  # of the tokens, so that steps fit them
 
-    def __init__(self, dim: int, size: int, k: int | None = None):
+    def __init__(self, dim: int, size: int, k: int):
         super().__init__()
-        self.k = k  # how many directions a token may use; None: as many as are positive
+        self.k = k  # how many directions a token may use
         self.offset = nn.Parameter(torch.zeros(dim))
         self.encoder = nn.Parameter(torch.empty(size, dim))
         self.bias = nn.Parameter(torch.zeros(size))
@@ -37,10 +39,8 @@ class Dictionary(nn.Module):
     def codes(self, tokens: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch size"]:
         """How much of each direction is in each token: never negative, mostly zero."""
         codes = ((tokens / self.scale - self.offset) @ self.encoder.T + self.bias).relu()
-        if self.k is not None:
-            top, where = codes.topk(self.k, -1)
-            codes = torch.zeros_like(codes).scatter(-1, where, top)
-        return codes * self.scale
+        top, where = codes.topk(self.k, -1)
+        return torch.zeros_like(codes).scatter(-1, where, top) * self.scale
 
     def decoded(self, codes: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch dim"]:
         """The tokens that codes stand for."""
@@ -66,29 +66,19 @@ def learn_dictionary(
     tokens: Float[Tensor, "*batch dim"],
     size: int,
     *,
-    k: int | None = None,
-    penalty: float | None = None,
+    k: int,
     steps: int = 2000,
-    batch_size: int = 256,
-    rate: float = 2e-3,
     seed: int = 0,
 ) -> Dictionary:
     """Learns directions of which tokens are sparse sums, by Adam on the squared error.
 
-    A sparse autoencoder as in Bricken et al. (2023), with an :math:`L_1` penalty on the codes, or
-    as in Gao et al. (2025), with the ``k`` largest codes alone. Directions have length 1. Now and
-    then, those that no token has used begin anew, at the tokens described worst.
-
-    Args:
-        size: How many directions, several times more than the tokens have dimensions.
-        penalty: Instead of ``k``: what a code costs, where the tokens' variance is 1.
-        rate: The step size, which falls to zero in the last fifth of the training.
+    A sparse autoencoder as in Gao et al. (2025): of ``size`` directions of length 1, several times
+    as many as dimensions, a token uses the ``k`` with the largest codes. Now and then, those that
+    no token has used begin anew, at the tokens described worst.
     """
     rows = tokens.detach().clone().float().flatten(0, -2)
     variance = (rows - rows.mean(0)).square().sum(1).mean()
-    fits = 0 < variance < torch.inf and (k is None) != (penalty is None)
-    got = f"{list(tokens.shape)}, {k=}, {penalty=}"
-    expect(fits, "finite tokens that differ, and k or a penalty", got)
+    expect(0 < variance < torch.inf, "finite tokens that differ", list(tokens.shape))
     g = torch.Generator().manual_seed(seed)
     dictionary = Dictionary(rows.shape[1], size, k).to(rows.device)
     dictionary.scale.copy_(variance.sqrt())
@@ -96,17 +86,15 @@ def learn_dictionary(
     start = torch.randn(size, rows.shape[1], generator=g).to(rows)
     with torch.no_grad():
         _begin(dictionary, torch.arange(size), start)
-    optimiser = torch.optim.Adam(dictionary.parameters(), rate)
+    optimiser = torch.optim.Adam(dictionary.parameters(), RATE)
     used = torch.zeros(size, dtype=torch.bool, device=rows.device)
     for step in range(steps):
-        x = rows[torch.randint(len(rows), (batch_size,), generator=g)]
+        x = rows[torch.randint(len(rows), (BATCH,), generator=g)]
         with torch.enable_grad():
             codes = dictionary.codes(x)
             left = x - dictionary.decoded(codes)
             loss = left.square().sum(1).mean() / variance
-            if penalty is not None:
-                loss = loss + penalty * (codes / dictionary.scale).sum(1).mean()
-        optimiser.param_groups[0]["lr"] = rate * min(1, 5 * (1 - step / steps))
+        optimiser.param_groups[0]["lr"] = RATE * min(1, 5 * (1 - step / steps))
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

@@ -18,7 +18,6 @@ class AttentionDistance:
     blocks: tuple[str, ...]  # names of the modules with attention, in the order they run
     pixels: Float64[Tensor, "blocks heads"]  # mean distance to the patches attended to
     uniform: Float64[Tensor, "blocks"]  # the same if every patch attends to all patches equally
-    patches: Float64[Tensor, "blocks heads"]  # fraction of a patch's attention on patches
 
 
 def patch_distances(grid: Grid, size: tuple[float, float]) -> Float64[Tensor, "patches patches"]:
@@ -36,26 +35,22 @@ def attention_distance(
 
     For attention weights :math:`a_{ij}` between patches at distance :math:`d_{ij}` it is
     :math:`\sum_j a_{ij}d_{ij} / \sum_j a_{ij}`, averaged over patches and images, as in Dosovitskiy
-    et al. (2021), figure 7. Of a square image ``uniform`` is 0.52 times the side. ``grid`` has the
-    rows and columns of patches, by default those of the last convolution before each attention.
+    et al. (2021), figure 7. ``grid`` is by default that of the last convolution before each.
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
     apart = [patch_distances(layout.grid, layout.size) for layout in at]
-    # Sums over images and patches: distances, patches that see any, attention on patches, patches.
     heads = max(layout.heads for layout in at)
-    far, seeing, kept, count = torch.zeros(4, len(at), heads, dtype=torch.float64)
+    # Sums over images and patches: distances, and patches that attend to any.
+    far, seeing = torch.zeros(2, len(at), heads, dtype=torch.float64)
     for batch in attention_weights(model, stream, at):
         for i, (layout, weights) in enumerate(zip(at, batch, strict=True)):
             where = torch.tensor(layout.where, device=weights.device)
             between = weights.index_select(2, where).index_select(3, where).double()
             on_patches = between.sum(-1)  # [b, heads, n] of [b, heads, n, n]
             pixels = (between * apart[i].to(between.device)).sum(-1) / on_patches
-            head = slice(layout.heads)
-            far[i, head] += pixels.nansum((0, 2)).cpu()
-            seeing[i, head] += (on_patches > 0).sum((0, 2)).cpu()
-            kept[i, head] += on_patches.sum((0, 2)).cpu()
-            count[i, head] += on_patches[:, 0].numel()
+            far[i, : layout.heads] += pixels.nansum((0, 2)).cpu()
+            seeing[i, : layout.heads] += (on_patches > 0).sum((0, 2)).cpu()
     names = tuple(layout.name for layout in at)
     uniform = torch.stack([distances.mean() for distances in apart])
-    return AttentionDistance(names, far / seeing, uniform, kept / count)
+    return AttentionDistance(names, far / seeing, uniform)

@@ -5,14 +5,16 @@ The error of a mean prediction is the members' less their spread (Krogh & Vedels
 
 from dataclasses import dataclass
 
-import torch
 import torch.nn.functional as F
 from jaxtyping import Int64, Shaped
 from torch import Tensor, nn
 
 from vitlab.calls import expect
 from vitlab.instruments.grids import Grid
-from vitlab.instruments.representations import by_position, collected, patch_grid
+from vitlab.instruments.probes import ridge
+from vitlab.instruments.representations import Places, collected
+
+PENALTY = 1e-3  # of the ridge regression from positions to classes
 
 
 @dataclass(frozen=True)
@@ -43,19 +45,17 @@ def position_ensembles(
     train: tuple[Shaped[Tensor, "train channels height width"], Int64[Tensor, "train"]],
     test: tuple[Shaped[Tensor, "test channels height width"], Int64[Tensor, "test"]],
     *names: str,
-    penalty: float = 1e-3,
     grid: Grid | None = None,
     batch_size: int = 250,
 ) -> dict[str, Ensemble]:
     """The positions of a layer as members of an ensemble, at each of a model's named layers.
 
     A linear map, the same for all positions, predicts the class from what a single position gives,
-    and is scored on the test images. ``penalty`` is that of its ridge regression, relative to the
-    features' mean variance.
+    and is scored on the test images.
     """
-    grid = grid or patch_grid(model, train[0])
+    places = Places(model, train[0], grid)
     features, test_features = (
-        collected(model, images, names, lambda x: by_position(x, grid)[1].flatten(1, 2), batch_size)
+        collected(model, images, names, lambda x: places.split(x)[1].flatten(1, 2), batch_size)
         for images, _ in (train, test)
     )
     classes = int(max(train[1].max(), test[1].max())) + 1
@@ -63,13 +63,10 @@ def position_ensembles(
     for name, x in features.items():  # [images, positions, dim]
         flat = x.transpose(0, 1).flatten(0, 1).double()
         targets = F.one_hot(train[1], classes).double().repeat(x.shape[1], 1)
-        mean, level = flat.mean(0), targets.mean(0)
-        flat = flat - mean
-        products = flat.T @ flat  # of features alone
-        size = products.diagonal().mean() * torch.eye(len(products), dtype=torch.float64)
-        weight = torch.linalg.solve(products + penalty * size, flat.T @ (targets - level))
+        fit = ridge(flat, targets, [PENALTY])
         other = test_features[name].transpose(0, 1)
-        ensembles[name] = ensemble((other.double() - mean) @ weight + level, test[1])
+        predictions = fit(other.flatten(0, 1)).unflatten(0, other.shape[:2])
+        ensembles[name] = ensemble(predictions, test[1])
     return ensembles
 
 

@@ -4,10 +4,11 @@ import math
 from dataclasses import dataclass
 
 import torch
+from einops import rearrange
 from jaxtyping import Bool, Float, Float64, Shaped
 from torch import Tensor, nn
 
-from minivit.patches import grid_of, patchify
+from minivit.patches import pair
 from minivit.shapes import Size
 from vitlab.instruments.frequency import frequencies
 from vitlab.instruments.running import expect
@@ -26,10 +27,8 @@ def cut_patches(
     images: Shaped[Tensor, "batch channels height width"], patch_size: Size
 ) -> Shaped[Tensor, "patches channels patch_height patch_width"]:
     """All patches of all images, as small images."""
-    (height, width), channels = images.shape[-2:], images.shape[1]
-    rows, columns = grid_of((height, width), patch_size)
-    flat = patchify(images, patch_size).flatten(0, 1)
-    return flat.unflatten(1, (channels, height // rows, width // columns))
+    height, width = pair(patch_size)
+    return rearrange(images, "n c (r h) (k w) -> (n r k) c h w", h=height, w=width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +48,10 @@ def principal_components(pictures: Float[Tensor, "batch channels height width"])
     centred = flat - flat.mean(0)
     rounding = flat.numel() ** 0.5 * torch.finfo(flat.dtype).eps * flat.norm()
     expect(centred.norm() > rounding, "images of finite numbers that differ", list(pictures.shape))
-    # By the smaller of the two square matrices: there may be a million patches.
-    if len(flat) > flat.shape[1]:
-        variance, vectors = torch.linalg.eigh(centred.mT @ centred / (len(flat) - 1))
-        basis, variance = vectors.mT.flip(0), variance.flip(0)
-    else:
-        _, s, basis = torch.linalg.svd(centred, full_matrices=False)
-        variance = s**2 / (len(flat) - 1)
+    small = torch.linalg.qr(centred, mode="r").R  # there may be a million patches
+    _, s, basis = torch.linalg.svd(small, full_matrices=False)
     k = min(len(flat) - 1, flat.shape[1])
-    basis, variance = basis[:k], variance[:k].clamp(min=0)
+    basis, variance = basis[:k], s[:k] ** 2 / (len(flat) - 1)
     largest = basis.gather(1, basis.abs().argmax(1, keepdim=True))
     return Components((basis * largest.sign()).unflatten(1, pictures.shape[1:]), variance)
 
@@ -65,9 +59,8 @@ def principal_components(pictures: Float[Tensor, "batch channels height width"])
 def subspace_overlap(
     a: Float[Tensor, "a channels height width"], b: Float[Tensor, "b channels height width"]
 ) -> Float64[Tensor, ""]:
-    """The mean squared cosine of the principal angles between two spaces of orthonormal images.
-
-    It is 1 if the first lies in the second; for spaces at random ``b`` over all dimensions.
+    """The mean squared cosine of the principal angles between two spaces of orthonormal images: 1
+    if the first lies in the second; at random ``b`` over all dimensions.
     """
     left, right = (images.detach().double().flatten(1) for images in (a, b))
     for basis in left, right:
@@ -121,9 +114,9 @@ class FilterSpectra:
 
 
 def filter_spectra(
-    filters: Float[Tensor, "filters channels height width"], *, draws: int = 2000, seed: int = 0
+    filters: Float[Tensor, "filters channels height width"],
 ) -> FilterSpectra:
-    """Measures norm and pattern of filters, next to ``draws`` filters of white noise.
+    """Measures norm and pattern of filters, next to 2000 filters of white noise.
 
     With ``p`` the fractions of power, ``1 / sum p²`` waves make a filter.
     """
@@ -131,8 +124,8 @@ def filter_spectra(
     norms = filters.flatten(1).norm(dim=1)
     fits = filters[0, 0].numel() > 1 and norms.isfinite().all() and norms.all()
     expect(fits, "finite filters of two pixels or more, none of them zero", list(filters.shape))
-    generator = torch.Generator().manual_seed(seed)
-    noise = torch.randn(draws, *filters.shape[1:], dtype=torch.float64, generator=generator)
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(2000, *filters.shape[1:], dtype=torch.float64, generator=generator)
     power = _power(filters)
     return FilterSpectra(norms, power, _waves(power), _waves(_power(noise)).sort().values)
 

@@ -1,8 +1,7 @@
 """The waves in images and feature maps: how fast each changes, its amplitude, bands of them.
 
 Frequencies are in cycles per pixel, or position: 0 is constant, 0.5 the fastest along an axis,
-0.71 a chequerboard. Relative log amplitudes, less that of the constant wave, are those of Park &
-Kim (2022), figures 2 and 8. A number added to all places of a map moves them, and not ``tilt``.
+0.71 a chequerboard. Relative log amplitudes are those of Park & Kim (2022), figures 2 and 8.
 """
 
 import math
@@ -118,10 +117,7 @@ def band_noise(
     power: float = 1.0,
     seed: int = 0,
 ) -> Float[Tensor, "batch channels height width"]:
-    """``n`` images of Gaussian noise from ``low`` to below ``high``, in cycles per pixel.
-
-    ``power`` is the mean square of each image's numbers.
-    """
+    """``n`` images of Gaussian noise in a band, ``power`` the mean square of each one's numbers."""
     generator = torch.Generator().manual_seed(seed)
     white = torch.randn(n, channels, *pair(size), generator=generator, dtype=torch.float64)
     noise = band_pass(white, low, high)

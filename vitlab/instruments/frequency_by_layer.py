@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from minivit.hooks import after, before
 from minivit.recording import find, runnable, tensors_in
 from vitlab.instruments.frequency import LogAmplitude, log_amplitude
-from vitlab.instruments.grids import Grid, maps_of, rows_and_columns
-from vitlab.instruments.layout import outside
+from vitlab.instruments.grids import Grid
+from vitlab.instruments.representations import Places
 from vitlab.instruments.residuals import residuals
 from vitlab.instruments.running import Images, batches, evaluating, expect
 
@@ -45,7 +44,7 @@ def layer_frequencies(
     modules, weights = find(runnable(model), names)
     expect(bool(modules) and not weights, "names of modules", list(names))
     first, stream = batches(images, batch_size)
-    waves = _Waves(model, first, grid)
+    waves = _Waves(Places(model, first, grid))
 
     def keep(name: str, place: str, module: nn.Module, *call: Any) -> None:
         waves.add(name, **{place: tensors_in(call if place == "before" else call[1])[0]})
@@ -67,7 +66,7 @@ def stream_frequencies(
 ) -> dict[str, Addition]:
     """The log amplitudes of skip, branch and sum before the pooling, by the name of the branch."""
     first, stream = batches(images, batch_size)
-    waves = _Waves(model, first, grid)
+    waves = _Waves(Places(model, first, grid))
 
     def keep(name: str, branch: Tensor, skip: Tensor) -> None:
         if skip.ndim > 2:  # and not pooled
@@ -84,22 +83,15 @@ def stream_frequencies(
 class _Waves:
     """Mean log amplitudes, by name and place, of a model's tokens on their grid and of its maps."""
 
-    def __init__(self, model: nn.Module, images: Tensor, grid: Grid | None) -> None:
-        self.size = tuple(images.shape[2:])
-        self.tokens, extra = outside(model, images)
-        self.patches = [i for i in range(self.tokens) if i not in extra]
-        if grid is None:
-            with evaluating(model), maps_of(model) as self.grids:
-                model(images[:1])
-        else:
-            self.grids = [rows_and_columns(grid)]
+    def __init__(self, places: Places) -> None:
+        self.places = places
         # Sums over images, and how many images there are.
         self.means: dict[str, dict[str, tuple[Tensor, int]]] = defaultdict(dict)
 
     def add(self, name: str, **tensors: Tensor) -> None:
         for place, x in tensors.items():
             total, count = self.means[name].get(place, (0, 0))
-            values = log_amplitude(self.on_grid(name, x)).values.cpu()
+            values = log_amplitude(self.places.split(x)[1].movedim(-1, 1)).values.cpu()
             self.means[name][place] = total + values * len(x), count + len(x)
 
     def result(self) -> dict[str, dict[str, LogAmplitude]]:
@@ -107,18 +99,3 @@ class _Waves:
             name: {place: LogAmplitude(total / count) for place, (total, count) in sums.items()}
             for name, sums in self.means.items()
         }
-
-    def on_grid(self, name: str, x: Tensor) -> Float[Tensor, "batch channels rows columns"]:
-        if x.ndim == 4 and tuple(x.shape[2:]) in (*self.grids, self.size):
-            return x
-        if x.ndim == 4 and tuple(x.shape[1:3]) in self.grids:  # [batch, rows, columns, channels]
-            return x.movedim(-1, 1)
-        if x.ndim == 3:
-            x = x[:, self.patches] if x.shape[1] == self.tokens else x
-            for rows, columns in reversed(self.grids):
-                if rows * columns == x.shape[1]:
-                    return x.mT.unflatten(2, (rows, columns))
-        raise ValueError(
-            f"{name!r} has {list(x.shape)}, neither tokens of a known grid nor a map: give "
-            f"grid=(rows, columns); known are {sorted(set(self.grids))}"
-        )

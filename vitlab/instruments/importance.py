@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from jaxtyping import Float64
@@ -39,29 +39,26 @@ def branch_importance(
     *names: str,
     by: By = "zero",
     reference: Images | None = None,
-    seed: int = 0,
     batch_size: int = 64,
 ) -> Importance:
     """Switches every branch off, one at a time, and measures what the classifier is without it.
 
     Branches are the sub-layers with a residual connection around them, together with a norm after
     them. Where a ReLU hides the connection, as in ResNets, give the ``names`` of modules that the
-    branches end in, ``"blocks.?.norm2"``.
+    branches end in, ``"blocks.?.norm2"``. ``labels`` are by default what the whole model predicts.
 
-    Args:
-        labels: Default: what the whole model predicts.
-        by: What takes the place of the branch's output. ``"zero"`` also takes away what it adds to
-            every image alike. ``"mean"`` (Wang et al., 2023) leaves that, token by token.
-            ``"resample"`` (Chan et al., 2022) gives the branch of another image.
-        reference: Images for the mean, or to draw the other images from. Default: the same images.
+    In place of the branch's output stands zero; or its ``"mean"`` (Wang et al., 2023), which leaves
+    what it adds to every image alike; or by ``"resample"`` (Chan et al., 2022) that of another
+    image. Mean and others are of the ``reference``, by default of the same images.
     """
     first, stream = batches(images, batch_size)
     if names:
         shown = ends = list(find(runnable(model), names)[0])
     else:
         shown, ends = branches(model, first), branches(model, first, last)
-    parts = [Part(name) for name in ends]
-    whole, rest = _scores(model, stream, labels, parts, by, reference, seed, batch_size)
+    parts = [(name, None) for name in ends]
+    others = None if reference is None else list(batches(reference, batch_size)[1])
+    whole, rest = _scores(model, stream, labels, parts, by, others)
     return Importance(tuple(shown), *rest, *whole.tolist())
 
 
@@ -71,16 +68,13 @@ def head_importance(
     labels: Classes | None = None,
     *,
     by: By = "zero",
-    reference: Images | None = None,
-    seed: int = 0,
     batch_size: int = 64,
 ) -> Importance:
     """Switches every attention head off, one at a time, after Michel et al. (2019).
 
-    The result is ``[blocks, heads]``, NaN where a block has fewer heads than others. Arguments are
-    as for :func:`branch_importance`. With ``"zero"`` the head is silent; with ``"mean"``, as in
-    Hassid et al. (2022), it looks where it does in the mean, with ``"resample"`` where it does for
-    another image.
+    The result is ``[blocks, heads]``, NaN where a block has fewer heads. By ``"zero"`` the head is
+    silent; by ``"mean"``, as in Hassid et al. (2022), it looks where it does in the mean, and by
+    ``"resample"`` where it does for another image.
     """
     first, stream = batches(images, batch_size)
     at = attentions(model, first)
@@ -88,43 +82,33 @@ def head_importance(
         expect(len(a.shape) >= 4, AXES, f"{list(a.shape)} in {a.name!r}")
     heads = torch.tensor([attention.heads for attention in at])
     there = torch.arange(int(heads.max())) < heads[:, None]  # [blocks, heads]
-    parts = [Part(weights_of(at[block].name), head) for block, head in there.nonzero().tolist()]
-    whole, rest = _scores(model, stream, labels, parts, by, reference, seed, batch_size)
+    parts = [(weights_of(at[block].name), head) for block, head in there.nonzero().tolist()]
+    whole, rest = _scores(model, stream, labels, parts, by)
     table = torch.full((2, *there.shape), torch.nan, dtype=torch.float64)
     table[:, there] = rest
     return Importance(tuple(attention.name for attention in at), *table, *whole.tolist())
-
-
-class Part(NamedTuple):
-    """What is switched off, by a name for :func:`~minivit.replacing.replace`."""
-
-    name: str
-    head: int | None = None  # of attention weights, only this head
 
 
 def _scores(
     model: nn.Module,
     stream: Iterable[Tensor],
     labels: Tensor | None,
-    parts: Sequence[Part],
+    parts: Sequence[tuple[str, int | None]],
     by: By,
-    reference: Images | None,
-    seed: int,
-    batch_size: int,
+    reference: list[Tensor] | None = None,
 ) -> tuple[Float64[Tensor, "2"], Float64[Tensor, "2 parts"]]:
     """Loss and accuracy of the whole model, and without each part."""
     expect(by in get_args(By), "by='zero', 'mean' or 'resample'", repr(by))
-    names = list(dict.fromkeys(part.name for part in parts))
-    others = None if reference is None else list(batches(reference, batch_size)[1])
+    names = list(dict.fromkeys(name for name, _ in parts))
     kept = [] if by == "zero" else list(stream)  # what stands in needs a pass of its own
-    instead = stand_ins(model, kept, names, by, seed, others)
+    instead = stand_ins(model, kept, names, by, reference)
     sums, count = torch.zeros(2, 1 + len(parts), dtype=torch.float64), 0
     for (batch, class_of), new in zip(with_classes(kept or stream, labels), instead, strict=False):
         with evaluating(model):
             answers = [logits(model, batch)]
             true = class_of(answers[0]).cpu()
-            for part in parts:
-                with without(model, part, new):
+            for name, head in parts:
+                with without(model, name, head, new.get(name)):
                     answers.append(logits(model, batch))
         logs = torch.stack(answers).double().log_softmax(-1).cpu()  # [1 + parts, b, classes]
         sums[0] -= logs[:, torch.arange(len(batch)), true].sum(1)
@@ -134,22 +118,21 @@ def _scores(
 
 
 def without(
-    model: nn.Module, part: Part, instead: dict[str, Tensor]
+    model: nn.Module, name: str, head: int | None = None, instead: Tensor | None = None
 ) -> AbstractContextManager[None]:
-    """Switches a part off: zeros take its place unless something else does."""
+    """Switches off a part, of attention weights one head: zeros go on, or what stands instead."""
 
     def off(output: Any) -> Any:
         old = tensors_in(output)[0]
         new = torch.zeros_like(old)
-        if part.name in instead:
-            new += instead[part.name]
-        if part.head is not None:
-            head = new[:, part.head]
-            new = old.clone()
-            new[:, part.head] = head
+        if instead is not None:
+            new += instead
+        if head is not None:
+            others = torch.arange(old.shape[1], device=old.device) != head
+            new[:, others] = old[:, others]
         return tree_map_only(Tensor, lambda t: new if t is old else t, output)
 
-    return replace(model, {part.name: off})
+    return replace(model, {name: off})
 
 
 def stand_ins(
@@ -157,7 +140,6 @@ def stand_ins(
     batches: list[Tensor],
     names: Sequence[str],
     by: By,
-    seed: int,
     reference: list[Tensor] | None = None,
 ) -> Iterator[dict[str, Tensor]]:
     """What stands in for each name while a model runs on each batch: nothing by zero.
@@ -166,11 +148,17 @@ def stand_ins(
     """
     if by == "zero":
         return repeat({})
-    alone = {name: x.shape for name, x in outputs(model, names, batches[0][:1]).items()}
+
+    def outputs(batch: Tensor) -> dict[str, Tensor]:
+        with evaluating(model), record(model, *names, detach=True) as seen:
+            model(batch)
+        return {name: tensors_in(seen[name])[0] for name in names}
+
+    alone = {name: x.shape for name, x in outputs(batches[0][:1]).items()}
 
     def by_image(batch: Tensor) -> dict[str, Tensor]:
         """What the model gives, after making sure that there is an entry for each image, or one."""
-        tensors, count = outputs(model, names, batch), len(batch)
+        tensors, count = outputs(batch), len(batch)
         for name, x in tensors.items():
             first, *rest = alone[name]
             fits = first == 1 and list(x.shape[1:]) == rest and len(x) in (1, count)
@@ -188,24 +176,15 @@ def stand_ins(
         return repeat({name: total / count for name, total in totals.items()})
     images, sizes = torch.cat(source), [len(batch) for batch in batches]
     if reference is None:
-        order = other_images(len(images), seed)
+        order = other_images(len(images))
     else:
-        draws = torch.Generator().manual_seed(seed)
-        rounds = -(-sum(sizes) // len(images))
-        orders = [torch.randperm(len(images), generator=draws) for _ in range(rounds)]
-        order = torch.cat(orders)[: sum(sizes)]
+        order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
+        order = order.repeat(-(-sum(sizes) // len(images)))[: sum(sizes)]
     return (by_image(batch) for batch in images[order].split(sizes))
 
 
-def other_images(count: int, seed: int) -> Tensor:
+def other_images(count: int) -> Tensor:
     """For each image another one: the next in a random cycle through all of them."""
     expect(count > 1, "two images or more, to put in another's by='resample'", count)
-    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(0))
     return torch.empty_like(order).scatter_(0, order, order.roll(-1))
-
-
-def outputs(model: nn.Module, names: Sequence[str], images: Tensor) -> dict[str, Tensor]:
-    """What the model gives under each name."""
-    with evaluating(model), record(model, *names, detach=True) as seen:
-        model(images)
-    return {name: tensors_in(seen[name])[0] for name in names}

@@ -10,7 +10,7 @@ from minivit.patches import patchify
 from vitlab.instruments.filters import principal_components
 from vitlab.instruments.grids import Grid
 from vitlab.instruments.probes import ridge
-from vitlab.instruments.representations import by_position, patch_grid, representations
+from vitlab.instruments.representations import Places, representations
 from vitlab.instruments.running import Images, expect
 from vitlab.instruments.similarity import CKA
 
@@ -53,10 +53,10 @@ def localisation(
 
     Batches, of four images or more, are averaged as by :func:`~vitlab.instruments.similarity.cka`.
     """
-    cka = CKA()
+    cka, places = CKA(), None
     for batch in [images] if isinstance(images, Tensor) else images:
-        grid = grid or patch_grid(model, batch)
-        tokens, patches, shape = _tokens_and_patches(model, batch, name, grid)
+        places = places or Places(model, batch, grid)
+        tokens, patches, shape = _tokens_and_patches(model, batch, name, places)
         cka.update(
             {f"token {i} of {name}": t for i, t in enumerate(tokens.unbind(1))},
             {f"patch {i}": t for i, t in enumerate(patches.unbind(1))},
@@ -78,9 +78,9 @@ def readable(
     It is ``R²`` of ridge regression from the token to the patch's leading principal components, on
     other images. What fraction of the token's variance they account for does not matter.
     """
-    grid = grid or patch_grid(model, train)
-    tokens, patches, shape = _tokens_and_patches(model, train, name, grid)
-    other_tokens, other_patches, _ = _tokens_and_patches(model, test, name, grid)
+    places = Places(model, train, grid)
+    tokens, patches, shape = _tokens_and_patches(model, train, name, places)
+    other_tokens, other_patches, _ = _tokens_and_patches(model, test, name, places)
     basis = principal_components(patches.flatten(0, 1)[:, None, None]).pictures[:components]
     y, other_y = ((p.double() @ basis.flatten(1).mT).flatten(1) for p in (patches, other_patches))
     # Of all components of a patch together: [patches, components] to [patches].
@@ -94,11 +94,11 @@ def readable(
 
 
 def _tokens_and_patches(
-    model: nn.Module, images: Tensor, name: str, grid: Grid | None
+    model: nn.Module, images: Tensor, name: str, places: Places
 ) -> tuple[Float[Tensor, "batch tokens dim"], Float[Tensor, "batch patches pixels"], Grid]:
     """A layer's tokens, those without a position first; the image's patches; rows and columns."""
     ((_, output),) = representations(model, images, (name,)).items()
-    extra, here = by_position(output, grid)
+    extra, here = places.split(output)
     rows, columns = here.shape[1:3]
     height, width = images.shape[-2:]
     fits = rows * columns > 1 and not height % rows and not width % columns

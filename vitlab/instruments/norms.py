@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from vitlab.instruments.blocks import row_of_blocks
 from vitlab.instruments.grids import Grid
-from vitlab.instruments.representations import by_position, patch_grid, representations
-from vitlab.instruments.running import Images, batches, expect
+from vitlab.instruments.representations import Places, representations
+from vitlab.instruments.running import Images, batches
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +19,7 @@ class TokenNorms:
     names: tuple[str, ...]  # of the layers, in the order they run
     patches: Float64[Tensor, "names batch rows columns"]
     extra: Float64[Tensor, "names batch extra"]  # class token, registers
-    factor: float  # how many medians make an outlier
+    factor = 3  # how many medians make an outlier
 
     @property
     def ratio(self) -> Float64[Tensor, "names batch rows columns"]:
@@ -53,32 +53,21 @@ class TokenNorms:
 
 
 def token_norms(
-    model: nn.Module,
-    images: Images,
-    *names: str,
-    grid: Grid | None = None,
-    factor: float = 3,
-    batch_size: int = 16,
+    model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 16
 ) -> TokenNorms:
     """Measures the norm of every token after every block, and which patches stand out by theirs.
 
     Darcet et al. (2024) find in large models a few patches, about 2 %, with roughly ten times the
-    norm of the others. Here it is more than ``factor`` times the median of all patches at that
-    depth; 3 is midway between 1 and 10 on a logarithmic scale.
+    norm of the others. Here it is more than 3 times the median of all patches at that depth, midway
+    between 1 and 10 on a logarithmic scale.
     """
     first, stream = batches(images, batch_size)
-    names = names or tuple(row_of_blocks(model, first))
-    grid = grid or patch_grid(model, first)
-    norms: dict[str, list[list[Tensor]]] = {}  # of others and of patches, by batch
+    names = tuple(row_of_blocks(model, first))
+    places = Places(model, first, grid)
+    norms: tuple[list[Tensor], list[Tensor]] = [], []  # of others and of patches, by batch
     for batch in stream:
-        for name, x in representations(model, batch, names).items():
-            row = [tokens.double().norm(dim=-1).cpu() for tokens in by_position(x, grid)]
-            norms.setdefault(name, []).append(row)
-    shapes = {name: [n for x in rows[0] for n in x.shape[1:]] for name, rows in norms.items()}
-    alike = len(set(map(tuple, shapes.values()))) == 1
-    expect(alike, "the same tokens in all layers", f"[extra, rows, columns] {shapes}")
-    extra, patches = (
-        torch.stack([torch.cat([row[i] for row in rows]) for rows in norms.values()])
-        for i in (0, 1)
-    )
-    return TokenNorms(tuple(norms), patches, extra, factor)
+        tokens = [places.split(x) for x in representations(model, batch, names).values()]
+        for by_batch, kind in zip(norms, zip(*tokens, strict=True), strict=True):
+            by_batch.append(torch.stack([x.double().norm(dim=-1).cpu() for x in kind]))
+    extra, patches = (torch.cat(by_batch, 1) for by_batch in norms)
+    return TokenNorms(names, patches, extra)

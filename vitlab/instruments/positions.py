@@ -1,7 +1,6 @@
 """The geometry in a table of position embeddings: what a model has learned about positions."""
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -63,22 +62,15 @@ def _named_grid(module: nn.Module) -> Grid | None:
     return height // down, width // across
 
 
-@dataclass(frozen=True, eq=False)
-class PositionSimilarity:
-    """The cosine similarity of every position's vector with every other's."""
-
-    cosines: Float64[Tensor, "rows columns rows columns"]
-
-
-def position_similarity(table: Table) -> PositionSimilarity:
-    """Compares every position's vector with every other's, as Dosovitskiy et al. (2021), fig. 7."""
+def position_similarity(table: Table) -> Float64[Tensor, "rows columns rows columns"]:
+    """Cosines of every position's vector with every other's, after Dosovitskiy et al. (2021)."""
     flat = table.detach().double().flatten(0, 1)
     lengths = flat.norm(dim=1, keepdim=True)
     if not lengths.all():
         raise ValueError("a position has the vector zero, which has no direction to compare")
     unit = flat / lengths
     grid = table.shape[:2]
-    return PositionSimilarity((unit @ unit.mT).view(*grid, *grid))
+    return (unit @ unit.mT).view(*grid, *grid)
 
 
 def place_recovery(table: Table) -> tuple[float, float]:

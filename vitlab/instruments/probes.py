@@ -1,8 +1,4 @@
-"""What a linear map can read from each layer: ridge regression, and probes of classes by it.
-
-Linear probes are after Alain & Bengio (2016). A row's error when it is left out is its error in the
-full fit divided by ``1 - h``, where ``h`` is its leverage (Allen 1974).
-"""
+"""What a linear map can read from each layer: ridge regression, and probes of classes by it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +9,7 @@ from jaxtyping import Float, Float64, Int64, Shaped
 from torch import Tensor, nn
 
 from vitlab.instruments.grids import Grid
-from vitlab.instruments.representations import by_position, collected, patch_grid
+from vitlab.instruments.representations import Places, collected
 from vitlab.instruments.running import expect
 
 # In units of the mean square singular value of the features, so that their scale does not matter.
@@ -61,7 +57,7 @@ def ridge(
         shrink = s**2 / (s**2 + penalty * s.square().mean())  # [rank]
         fit = (u * shrink) @ along  # [n, targets], less the level
         leverage = (u**2 @ shrink + 1 / len(x)).clamp(max=1 - 1e-12)[:, None]
-        error = (y - level - fit) / (1 - leverage)  # of a fit to the other rows
+        error = (y - level - fit) / (1 - leverage)  # of a fit to the other rows: Allen (1974)
         total = error.square().sum(0)
         better = total < best if each else (total.sum() < best.sum()).expand(best.shape)
         best = torch.where(better, total, best)
@@ -93,10 +89,8 @@ def probe(
     train: tuple[Float[Tensor, "train features"], Int64[Tensor, "train"]],
     test: tuple[Float[Tensor, "test features"], Int64[Tensor, "test"]],
 ) -> Probe:
-    """Fits a linear classifier to features and their classes, and scores it on others.
-
-    It is ridge regression to one-hot classes, as in Dosovitskiy et al. (2021), from features
-    divided by their standard deviations.
+    """Fits and scores a linear classifier, after Alain & Bengio (2016): ridge regression to one-hot
+    classes from features divided by their standard deviations.
     """
     (x, labels), (x_test, test_labels) = train, test
     classes = labels.unique().tolist()
@@ -111,38 +105,25 @@ def probe(
     return Probe(right.double().mean().item(), known.double().mean().item(), fit.penalty[0].item())
 
 
-def read_out(
-    x: Float[Tensor, "batch ..."], read: str = "mean", grid: Grid | None = None
-) -> Float[Tensor, "batch dim"]:
-    """One vector for each image from a layer's output: the ``"class"`` token, or the ``"mean"``."""
-    if x.ndim == 2:
-        return x
-    extra, patches = by_position(x, grid)
-    if read == "mean":
-        return patches.flatten(1, 2).mean(1)
-    got = f"{read=} and {extra.shape[1]} tokens beside the patches"
-    fits = read == "class" and extra.shape[1] > 0
-    expect(fits, "to read the 'mean' of patches, or a 'class' token", got)
-    return extra[:, 0]
-
-
 def probes(
     model: nn.Module,
     train: tuple[Shaped[Tensor, "train channels height width"], Int64[Tensor, "train"]],
     test: tuple[Shaped[Tensor, "test channels height width"], Int64[Tensor, "test"]],
     *names: str,
-    read: str = "mean",
     grid: Grid | None = None,
     batch_size: int = 256,
 ) -> dict[str, Probe]:
-    """Fits and scores a :func:`probe` at each of a model's layers, in the order they run.
+    """Fits and scores a :func:`probe` of the patches' mean at each of a model's layers::
 
-    For example ``probes(model, (images, labels), (test_images, test_labels), "blocks.?")``.
+    probes(model, (images, labels), (test_images, test_labels), "blocks.?")
     """
-    grid = grid or patch_grid(model, train[0])
+    places = Places(model, train[0], grid)
+
+    def mean(x: Tensor) -> Tensor:
+        return x if x.ndim == 2 else places.split(x)[1].flatten(1, 2).mean(1)
+
     features, test_features = (
-        collected(model, images, names, lambda x: read_out(x, read, grid), batch_size)
-        for images, _ in (train, test)
+        collected(model, images, names, mean, batch_size) for images, _ in (train, test)
     )
     pairs = ((name, (x, train[1]), (test_features[name], test[1])) for name, x in features.items())
     return {name: probe(known, new) for name, known, new in pairs}

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from minivit.hooks import after
 from minivit.recording import one, tensors_in
-from vitlab.instruments.grids import Centres, Grid, centres_of, maps_of, rows_and_columns
-from vitlab.instruments.layout import outside
+from vitlab.instruments.grids import Centres, Grid, centres_of, rows_and_columns
+from vitlab.instruments.representations import Places
 from vitlab.instruments.running import Images, batches, evaluating, expect
 
 
@@ -59,19 +59,18 @@ def receptive_field(
     The sensitivity to a pixel :math:`p` is the mean of :math:`|\partial y_c / \partial x_p|` over
     the channels :math:`c` of the position's activation :math:`y`, colours and images.
 
-    Args:
-        at: The name of a module that gives tokens ``[batch, tokens, dim]`` on the grid of the last
-            convolution before, or a map ``[batch, dim, rows, columns]``.
-        place: Row and column on the grid. Default: the middle, ``(rows // 2, columns // 2)``.
-        channels: How many at most, with a backward pass for each; of more, some are drawn.
+    The module ``at`` gives tokens ``[batch, tokens, dim]``, or a map ``[batch, dim, rows,
+    columns]``. ``place`` is by default the middle, ``(rows // 2, columns // 2)``. Of more
+    ``channels`` than that, with a backward pass each, some are drawn.
     """
     place = None if place is None else rows_and_columns(place, "place")
     first, stream = batches(images, batch_size)
+    places = Places(model, first)
     total, count = torch.zeros(first.shape[2:], dtype=torch.float64), 0
     for batch in stream:
         x = batch.detach().clone().requires_grad_()
         with evaluating(model), torch.enable_grad():
-            activation, centres = _activation(model, x, at)
+            activation, centres = _activation(model, x, at, places)
         rows, columns = activation.shape[2:]
         row, column = place or (rows // 2, columns // 2)
         inside = 0 <= row < rows and 0 <= column < columns
@@ -86,37 +85,23 @@ def receptive_field(
                 raise ValueError(f"{at!r} does not depend on the images")
             total += gradient.double().abs().mean(1).sum(0).cpu()
             count += len(batch)
-    places = zip(centres, (row, column), strict=True)
-    middle = tuple(start + step * i for (start, step), i in places)
+    axes = zip(centres, (row, column), strict=True)
+    middle = tuple(start + step * i for (start, step), i in axes)
     return ReceptiveField(total / count, (row, column), (rows, columns), middle)
 
 
 def _activation(
-    model: nn.Module, x: Tensor, at: str
+    model: nn.Module, x: Tensor, at: str, places: Places
 ) -> tuple[Float[Tensor, "batch dim rows columns"], Centres]:
     """A module's output as a map, and where in the image its positions are."""
     tensors: list[Tensor] = []
-    grid: list[Grid] = []
-    with maps_of(model) as maps, centres_of(model, (x.shape[2], x.shape[3])) as centres:
 
-        def keep(module: object, args: object, output: object) -> None:
-            tensors[:] = [t.clone() for t in tensors_in(output)]  # what comes next may overwrite it
-            grid[:] = maps[-1:]
+    def keep(module: object, args: object, output: object) -> None:
+        tensors[:] = [t.clone() for t in tensors_in(output)]  # what comes next may overwrite it
 
-        with after(one(model, at), keep):
-            model(x)
-    axes = tensors[0].ndim if len(tensors) == 1 else 0
-    if axes == 4:
-        rows, columns = tensors[0].shape[2:]
-        return tensors[0], centres((rows, columns))
-    if axes == 3 and grid and (more := tensors[0].shape[1] - grid[0][0] * grid[0][1]) >= 0:
-        tokens = tensors[0].shape[1]
-        count, extra = outside(model, x)
-        if (count, len(extra)) != (tokens, more):
-            extra = list(range(more))  # not known: the patches come last
-        patches = tensors[0][:, [i for i in range(tokens) if i not in extra]]
-        return patches.mT.unflatten(2, grid[0]), centres(grid[0])
-    raise ValueError(
-        f"expected a map, or tokens on the grid of the last convolution before, {grid}: "
-        f"{at!r} gives {[list(t.shape) for t in tensors]}"
-    )
+    with centres_of(model, (x.shape[2], x.shape[3])) as centres, after(one(model, at), keep):
+        model(x)
+    expect(len(tensors) == 1, f"one tensor from {at!r}", [list(t.shape) for t in tensors])
+    y = tensors[0]
+    y = y if y.ndim == 4 else places.split(y)[1].movedim(-1, 1)
+    return y, centres((y.shape[2], y.shape[3]))

@@ -17,7 +17,7 @@ EXTRA = 8  # tokens besides the patches, at most, where nothing else is known
 def representations(
     model: nn.Module, images: Shaped[Tensor, "batch ..."], names: tuple[str, ...]
 ) -> dict[str, Float[Tensor, "batch ..."]]:
-    """The outputs of named modules, without gradients; tokens that come from no patch are first."""
+    """The outputs of named modules, without gradients."""
     with record(model, *names, detach=True) as seen, evaluating(model):
         model(images)
     for name, x in seen.items():
@@ -25,12 +25,7 @@ def representations(
         got = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
         fits = floating and x.shape[:1] == images.shape[:1]
         expect(fits, f"{name!r} to give one floating tensor [{len(images)}, ...]", got)
-    tokens, extra = outside(model, images)
-    order = sorted(range(tokens), key=lambda i: i not in extra)
-    for name, x in seen.items():
-        if x.ndim == 3 and x.shape[1] == tokens and order != list(range(tokens)):
-            seen[name] = x[:, order]
-    return seen
+    return dict(seen)
 
 
 def collected(
@@ -48,50 +43,41 @@ def collected(
     return {name: torch.cat(rows) for name, rows in parts.items()}
 
 
-class PatchGrid(tuple[int, int]):
-    """Rows and columns of patches, how many tokens there may be besides, and the sizes of maps."""
+class Places:
+    """Where in the image a model's tokens and maps are, found by running it on one image."""
 
-    extra = EXTRA
-    maps: frozenset[Grid] = frozenset()  # rows and columns of every map of the model
+    def __init__(self, model: nn.Module, images: Tensor, grid: Grid | None = None) -> None:
+        with evaluating(model), maps_of(model) as maps:
+            model(images[:1])
+        self.grids = maps if grid is None else [rows_and_columns(grid)]  # of tokens
+        self.maps = {*maps, *self.grids, (images.shape[-2], images.shape[-1])}
+        self.tokens, self.extra = outside(model, images)
 
+    def split(
+        self, x: Float[Tensor, "batch ..."]
+    ) -> tuple[Float[Tensor, "batch extra dim"], Float[Tensor, "batch rows columns dim"]]:
+        """Splits a layer's output in tokens without a place and a grid of those that have one.
 
-def patch_grid(model: nn.Module, images: Tensor) -> Grid | None:
-    """Rows and columns of the model's last feature map, if it has a convolution."""
-    with evaluating(model), maps_of(model) as maps:
-        model(images[:1])
-    if not maps:
-        return None
-    grid = PatchGrid(maps[-1])
-    grid.extra = max(EXTRA, len(outside(model, images)[1]))
-    grid.maps = frozenset([*maps, (images.shape[-2], images.shape[-1])])
-    return grid
-
-
-def by_position(
-    x: Float[Tensor, "batch ..."], grid: Grid | None
-) -> tuple[Float[Tensor, "batch extra dim"], Float[Tensor, "batch rows columns dim"]]:
-    """Splits a layer's output in tokens without a position and a grid of those that have one.
-
-    ``x`` are tokens ``[batch, tokens, dim]``, those without a position first, or a feature map
-    ``[batch, dim, rows, columns]``, or, as in Swin, ``[batch, rows, columns, dim]``.
-    """
-    maps: frozenset[Grid] = getattr(grid, "maps", frozenset())
-    if x.ndim == 4:
-        first, last = tuple(x.shape[2:]), tuple(x.shape[1:3])
-        if last not in (maps or {grid}) or first in (maps or {grid}):  # the first, where both fit
-            got = f"{list(x.shape)}; give grid=(rows, columns)"
-            expect(not maps or first in maps, f"a map of a known size, of {sorted(maps)}", got)
+        ``x`` are tokens ``[batch, tokens, dim]``, or a map ``[batch, dim, rows, columns]``, or, as
+        in Swin, ``[batch, rows, columns, dim]``.
+        """
+        if x.ndim == 4 and tuple(x.shape[2:]) in self.maps:
             x = x.movedim(1, -1)
-        return x.flatten(1, 2)[:, :0], x
-    shapes = "tokens [batch, tokens, dim] or a map [batch, dim, rows, columns]"
-    expect(x.ndim == 3, shapes, list(x.shape))
-    if grid is None:
-        raise ValueError("no convolution runs in the model: give grid=(rows, columns)")
-    rows, columns = rows_and_columns(grid)
-    extra, most = x.shape[1] - rows * columns, getattr(grid, "extra", EXTRA)
-    if not 0 <= extra <= most:
+        if x.ndim == 4 and tuple(x.shape[1:3]) in self.maps:
+            return x.flatten(1, 2)[:, :0], x
+        if x.ndim == 3:
+            known = x.shape[1] == self.tokens
+            extra = self.extra if known else []
+            for rows, columns in reversed(self.grids):
+                if x.shape[1] - len(extra) == rows * columns:
+                    here = [i for i in range(x.shape[1]) if i not in extra]
+                    patches = x[:, here] if extra else x
+                    return x[:, extra], patches.unflatten(1, (rows, columns))
+            if self.grids and not known:  # such as a class token that joins in the last blocks
+                rows, columns = self.grids[-1]
+                if 0 < (first := x.shape[1] - rows * columns) <= EXTRA:
+                    return x[:, :first], x[:, first:].unflatten(1, (rows, columns))
         raise ValueError(
-            f"{x.shape[1]} tokens are no {rows} x {columns} patches with up to {most} tokens "
-            "beside them: give grid=(rows, columns)"
+            f"{list(x.shape)} is neither tokens of a known grid nor a map of a known size: give "
+            f"grid=(rows, columns); known are {sorted(self.maps)}"
         )
-    return x[:, :extra], x[:, extra:].unflatten(1, (rows, columns))

@@ -115,12 +115,10 @@ def branches(
 
 @dataclass(frozen=True, eq=False)
 class BranchRatios:
-    """Norms of both terms of every residual connection, by token: means over images."""
+    """Norms of the branches over those of what they are added to, by token: means over images."""
 
     names: tuple[str, ...]  # of the sub-layers, in the order they run
-    ratio: Float64[Tensor, "branches tokens"]  # norm of the branch over norm of the skip
-    branch: Float64[Tensor, "branches tokens"]  # norm of the branch
-    skip: Float64[Tensor, "branches tokens"]  # norm of the skip
+    ratio: Float64[Tensor, "branches tokens"]
 
 
 def branch_ratios(model: nn.Module, images: Images, *, batch_size: int = 16) -> BranchRatios:
@@ -129,12 +127,12 @@ def branch_ratios(model: nn.Module, images: Images, *, batch_size: int = 16) -> 
     The ratio is :math:`\|f(x)\| / \|x\|`, whose inverse is in Raghu et al. (2021), figure 8.
     """
     total, count = torch.zeros((), dtype=torch.float64), 0
-    rows: list[tuple[str, Tensor]] = []  # [3, tokens] of each sub-layer, summed over the batch
+    rows: list[tuple[str, Tensor]] = []  # [tokens] of each sub-layer, summed over the batch
 
     def keep(name: str, branch: Tensor, skip: Tensor) -> None:
         if branch.ndim == 3:
             over, under = (t.double().norm(dim=-1) for t in (branch, skip))  # [b, tokens]
-            rows.append((name, torch.stack([over / under, over, under]).sum(1).cpu()))
+            rows.append((name, (over / under).sum(0).cpu()))
 
     for batch in batches(images, batch_size)[1]:
         rows.clear()
@@ -143,8 +141,8 @@ def branch_ratios(model: nn.Module, images: Images, *, batch_size: int = 16) -> 
         if not rows:
             kind = type(model).__name__
             raise ValueError(f"no residual connection between tokens is seen in {kind}")
-        tokens = {name: row.shape[1] for name, row in rows}
+        tokens = {name: len(row) for name, row in rows}
         expect(len(set(tokens.values())) == 1, "equally many tokens everywhere", tokens)
-        total = total + torch.stack([row for _, row in rows], 1)  # [3, sub-layers, tokens]
+        total = total + torch.stack([row for _, row in rows])  # [sub-layers, tokens]
         count += len(batch)
-    return BranchRatios(tuple(name for name, _ in rows), *(total / count))
+    return BranchRatios(tuple(name for name, _ in rows), total / count)

@@ -65,8 +65,7 @@ def rollout(
         rows.append(torch.stack(products))
     matrices = torch.cat(rows, 1)
     taken = _read(matrices, at[0])
-    patches = taken / taken.sum(-1, keepdim=True)
-    return Paths(tuple(layout.name for layout in at), matrices, patches, at[0].grid, at[0].extra)
+    return _paths(at, matrices, taken / taken.sum(-1, keepdim=True))
 
 
 @torch.inference_mode(False)  # in which nothing has a gradient
@@ -108,7 +107,10 @@ def relevance(
             totals.append(total)
         rows.append(torch.stack(totals))
     matrices = torch.cat(rows, 1)
-    patches = _read(matrices - eye, at[0])
+    return _paths(at, matrices, _read(matrices - eye, at[0]))
+
+
+def _paths(at: list[Layout], matrices: Tensor, patches: Tensor) -> Paths:
     return Paths(tuple(layout.name for layout in at), matrices, patches, at[0].grid, at[0].extra)
 
 

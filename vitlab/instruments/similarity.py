@@ -28,8 +28,7 @@ def linear_cka(
 ) -> Float64[Tensor, ""]:
     """CKA of two matrices with the linear kernel; each row is one image, flattened.
 
-    The biased one is ``‖Y^T X‖² / (‖X^T X‖ ‖Y^T Y‖)`` of the centred matrices, Frobenius norms, far
-    above 0 for unrelated matrices with more columns than rows.
+    The biased one is far above 0 for unrelated matrices with more columns than rows.
     """
     sums = CKA(debiased=debiased)
     sums.update({"x": x}, {"y": y})
@@ -42,7 +41,6 @@ def cka(
     *names: str,
     other: nn.Module | None = None,
     other_names: Sequence[str] | None = None,
-    debiased: bool = True,
 ) -> Similarity:
     """CKA of a model's layers with each other, or with another model's::
 
@@ -51,7 +49,7 @@ def cka(
 
     ``other_names`` are the other model's layers, by default those of ``names``.
     """
-    sums = CKA(debiased=debiased)
+    sums = CKA()
     for batch in [images] if isinstance(images, Tensor) else images:
         x = representations(model, batch, names)
         columns = names if other_names is None else tuple(other_names)
@@ -61,11 +59,10 @@ def cka(
 
 
 class CKA:
-    """CKA between layers, batch by batch, in constant memory.
+    """CKA between layers, batch by batch, in constant memory, after Nguyen et al. (2021).
 
     Averaged over batches, the inner product of two centred Gram matrices needs an unbiased
-    estimate, which Nguyen et al. (2021) use: itself an inner product, of Gram matrices without
-    diagonals, centred differently (Székely & Rizzo 2014), so that CKA is at most 1.
+    estimate: that of matrices without diagonals, centred differently (Székely & Rizzo 2014).
     """
 
     def __init__(self, *, debiased: bool = True) -> None:

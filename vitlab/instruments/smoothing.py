@@ -1,8 +1,4 @@
-"""What mixing the tokens of a grid does to each wave on it, and fixed weights in attention's place.
-
-Attention weights have rows that sum to 1 and no negative entries. So the constant wave passes
-unchanged, and no wave gains; but weights that permute the tokens have the gain 1 at every wave.
-"""
+"""What mixing the tokens of a grid does to each wave on it; fixed weights in attention's place."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +8,6 @@ import torch
 from jaxtyping import Float, Float64, Shaped
 from torch import Tensor, nn
 
-from minivit.parts import local_mask
 from minivit.recording import weights_of
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.layout import Layout, attention_weights, layouts, same_tokens
@@ -25,7 +20,6 @@ class FrequencyResponse:
 
     gain: Float64[Tensor, "*matrices rows columns"]  # size of the output
     same: Float64[Tensor, "*matrices rows columns"]  # of its part that is still this wave
-    constant: Float64[Tensor, "*matrices rows columns"]  # of its part that is constant
 
 
 def frequency_response(
@@ -43,7 +37,7 @@ def frequency_response(
     parts = torch.fft.fft2(out.movedim(-3, -1).unflatten(-1, (rows, columns))) / n**0.5
     parts = parts.abs().flatten(-4, -3).flatten(-2)  # [..., wave that entered, wave that left]
     same = parts.diagonal(dim1=-2, dim2=-1).unflatten(-1, (rows, columns))
-    return FrequencyResponse(gain, same, parts[..., 0].unflatten(-1, (rows, columns)))
+    return FrequencyResponse(gain, same)
 
 
 def attention_response(
@@ -53,14 +47,13 @@ def attention_response(
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
     tokens = same_tokens(at)
-    totals, count = [torch.zeros(3, x.heads, *tokens.grid).double() for x in at], 0
+    totals, count = [torch.zeros(2, x.heads, *tokens.grid).double() for x in at], 0
     for batch in attention_weights(model, stream, at):
         where = torch.tensor(tokens.where, device=batch[0].device)
         for total, weights in zip(totals, batch, strict=True):
             between = weights.index_select(2, where).index_select(3, where).double()
             response = frequency_response(between / between.sum(-1, keepdim=True), tokens.grid)
-            parts = (response.gain, response.same, response.constant)
-            total += torch.stack([part.sum(0).cpu() for part in parts])
+            total += torch.stack([response.gain.sum(0), response.same.sum(0)]).cpu()
         count += len(batch[0])
     named = zip(at, totals, strict=True)
     return {layout.name: FrequencyResponse(*(total / count)) for layout, total in named}
@@ -74,12 +67,6 @@ def gaussian_smoothing(grid: Grid, width: float) -> Float64[Tensor, "patches pat
     if width == 0:
         return (squares == 0).double()
     return (squares / -2 / width / width).softmax(-1)
-
-
-def box_blur(grid: Grid, side: int) -> Float64[Tensor, "patches patches"]:
-    """The mean of a square of odd ``side`` around each patch, cut off at the edges of the grid."""
-    near = local_mask(rows_and_columns(grid), side).double()
-    return near / near.sum(1, keepdim=True)
 
 
 def between_patches(
@@ -98,20 +85,14 @@ def between_patches(
     """
 
     def put(layout: Layout, own: Tensor) -> Tensor:  # [images, heads, tokens, tokens]
-        at = torch.tensor(layout.where, device=own.device)
+        where = torch.tensor(layout.where, device=own.device)
         new = own.clone()
-        new[..., at, :] = 0
-        new[..., at[:, None], at] = weights.to(own)
+        new[..., where, :] = 0
+        new[..., where[:, None], where] = weights.to(own)
         return new
 
-    replaced: dict[str, Callable[[Tensor], Tensor]] = {}
-    for layout in layouts(model, images, grid):
-        count = len(layout.where)
-        allowed = ([count, count], [layout.heads, count, count])
-        shapes = f"weights {allowed[0]} or {allowed[1]} in {layout.name!r}"
-        expect(list(weights.shape) in allowed, shapes, list(weights.shape))
-        replaced[weights_of(layout.name)] = partial(put, layout)
-    return replaced
+    at = layouts(model, images, grid)
+    return {weights_of(layout.name): partial(put, layout) for layout in at}
 
 
 def mean_attention(

@@ -7,8 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from vitlab import krylov
-from vitlab.calls import refuse_training, sublayer
-from vitlab.instruments.running import expect
+from vitlab.calls import expect
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,26 +36,26 @@ class Spectrum:
 def spectrum(
     function: krylov.Operator,
     x: Float[Tensor, "batch ..."],
-    at: str | None = None,
     *,
     dense: bool | None = None,
     steps: int = 100,
 ) -> Spectrum:
-    """Singular values of the Jacobian of a function, or of a module inside a model::
+    """Singular values of the Jacobian of a function::
 
         spectrum(model.blocks[3].mlp, tokens)
-        spectrum(model, images, at="blocks.3.attention")
+        spectrum(*sublayer(model, "blocks.3.attention", images))
 
     The function maps each entry of a batch independently, in float64 if small singular values
     count. ``dense`` computes the whole Jacobian, by default up to 2048 numbers on its shorter side
     and 4096 on its longer; beyond, only the extremes, as many as ``steps`` of Lanczos.
     """
     krylov.check_batch(x)
-    if at is not None:
-        refuse_training(function)  # type: ignore[arg-type]  # a model
-        function, x = sublayer(function, at, x.clone())  # type: ignore[arg-type]
-    dtype = x.dtype
-    function, x = krylov.widened(function, dtype), x.to(krylov.wide(dtype))
+    given, dtype, wide = function, x.dtype, krylov.wide(x.dtype)
+
+    def widened(x: Tensor) -> Tensor:
+        return given(x.to(dtype)).to(wide)
+
+    function, x = widened, x.to(wide)
     with torch.no_grad():
         shape = function(x.clone())[0].numel(), x[0].numel()
     if dense is None:

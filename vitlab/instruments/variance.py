@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from minivit.hooks import before
 from minivit.recording import one, tensors_in
 from vitlab.instruments.grids import Grid
-from vitlab.instruments.layout import outside
-from vitlab.instruments.representations import by_position, patch_grid, representations
+from vitlab.instruments.representations import Places, representations
 from vitlab.instruments.residuals import branches, residuals
 from vitlab.instruments.running import Images, batches, evaluating, expect
 
@@ -59,11 +58,11 @@ def feature_variance(
 ) -> Variance:
     """Variance over positions of what named parts give: patches' tokens, or feature maps."""
     first, stream = batches(images, batch_size)
-    grid = grid or patch_grid(model, first)
+    places = Places(model, first, grid)
     total, count = torch.zeros(()).double(), 0
     for batch in stream:
         parts = representations(model, batch, names)
-        total = total + _sums(by_position(x, grid)[1].flatten(1, 2) for x in parts.values())
+        total = total + _sums(places.split(x)[1].flatten(1, 2) for x in parts.values())
         count += len(batch)
     return Variance(tuple(parts), *(total / count))
 
@@ -78,14 +77,11 @@ def branch_variance(
     first, stream = batches(images, batch_size)
     names = branches(model, first, axes=3)  # none of vectors, after the pooling
     expect(len(set(names)) == len(names), "sub-layers that run once each", names)
-    tokens, extra = outside(model, first)
-    where = [i for i in range(tokens) if i not in extra]
-    grid = grid or patch_grid(model, first)
+    places = Places(model, first, grid)
     parts: dict[tuple[str, str], Tensor] = {}
 
     def keep(place: str, name: str, x: Tensor) -> None:
-        by_token = x.ndim == 3 and x.shape[1] == tokens
-        parts[place, name] = x[:, where] if by_token else by_position(x, grid)[1].flatten(1, 2)
+        parts[place, name] = places.split(x)[1].flatten(1, 2)
 
     def read(name: str, module: nn.Module, args: Any, kwargs: Any) -> None:
         keep("reads", name, tensors_in((args, kwargs))[0])

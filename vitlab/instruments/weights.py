@@ -24,16 +24,11 @@ class WeightLoss:
     """Mean cross-entropy of a classifier on some images, as a function of some of its weights.
 
     The weights are one vector ``[1, n]``, a batch of one as everywhere in :mod:`vitlab.krylov`;
-    ``point`` holds the model's own, and ``value`` the loss there. The model is copied, and runs in
-    evaluation mode.
+    ``point`` holds the model's own. The model is copied, and runs in evaluation mode.
 
-    Args:
-        images, classes: Cut into batches of ``batch_size``. The graph of a single batch is kept
-            from product to product; several are evaluated anew for each, in the memory of one.
-        parameters: Shell-style patterns of names: ``"blocks.0.*"``. Default: all parameters.
-        weight_decay: Adds half of it times the squared length of the vector, unlike AdamW's decay.
-        label_smoothing: Fraction of the target spread evenly over the classes.
-        batch_statistics: Whether BatchNorm divides by each batch's statistics, derived too.
+    The graph of a single batch is kept from product to product, several are evaluated anew, in the
+    memory of one. ``parameters`` are shell-style patterns of names, ``"blocks.0.*"``, by default
+    all; with ``batch_statistics`` BatchNorm divides by each batch's, derived too.
     """
 
     def __init__(
@@ -43,13 +38,12 @@ class WeightLoss:
         classes: Classes,
         parameters: str | Sequence[str] | None = None,
         *,
-        weight_decay: float = 0.0,
         label_smoothing: float = 0.0,
         batch_statistics: bool = False,
         batch_size: int = 256,
     ) -> None:
         model = copy.deepcopy(getattr(model, COMPILED, model)).eval().requires_grad_(False)
-        self.model, self.weight_decay, self.smoothing = model, weight_decay, label_smoothing
+        self.model, self.smoothing = model, label_smoothing
         if batch_statistics:
             for module in model.modules():
                 if isinstance(module, _BatchNorm):  # without running ones torch takes the batch's
@@ -64,13 +58,12 @@ class WeightLoss:
                 parts = zip(batch.split(batch_size), labels.split(batch_size), strict=True)
                 self.batches += parts
         self.count = sum(len(x) for x, _ in self.batches)  # images
-        self.value = self(self.point).item()
 
     def __call__(self, w: Float[Tensor, "1 n"]) -> Float[Tensor, "1"]:
         """The loss for any weights, without a gradient."""
         with torch.no_grad(), plain_attention():
             losses = [self._share(batch, w) for batch in self.batches]
-        return torch.stack(losses).sum(0) + self.weight_decay / 2 * w.square().sum(1)
+        return torch.stack(losses).sum(0)
 
     def hessian(self) -> Operator:
         """Products with the Hessian ``H`` at the model's weights: ``[1, n] -> [1, n]``."""
@@ -107,14 +100,12 @@ class WeightLoss:
         return product
 
     def _summed(self, product_of: Callable[[Batch], Operator]) -> Operator:
-        """The sum over batches, and the weight decay's part."""
+        """The sum over batches."""
         kept = [product_of(batch) for batch in self.batches] if len(self.batches) == 1 else None
 
         def product(v: Tensor) -> Tensor:
-            total = self.weight_decay * v
-            for part in kept or map(product_of, self.batches):
-                total = total + part(v)
-            return total
+            parts = (part(v) for part in kept or map(product_of, self.batches))
+            return torch.stack(list(parts)).sum(0)
 
         return product
 

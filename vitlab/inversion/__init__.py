@@ -13,9 +13,8 @@ from vitlab.inversion.criterion import Diverged, noise, shifted_distance
 from vitlab.inversion.embedding import EmbeddingInverse, PatchPrior, Told, linear_guess
 from vitlab.inversion.generate import Generated, generate, recognise
 from vitlab.inversion.norms import fibre, meeting
-from vitlab.inversion.optimise import invert
+from vitlab.inversion.optimise import Inversion, decibels, invert
 from vitlab.inversion.paintings import Fourier, Pixels, blurred, viewed
 from vitlab.inversion.residual import branches, invert_block, invert_residual, lipschitz
-from vitlab.inversion.result import Inversion, decibels
 from vitlab.inversion.solvers import levenberg_marquardt, newton_krylov
 from vitlab.inversion.unwind import Unwound, unwind

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from vitlab.calls import expect
 from vitlab.inversion import solvers
-from vitlab.inversion.solvers import Batch, Numbers, levenberg_marquardt, newton_krylov, rounding
-from vitlab.krylov import Operator, jacobian, linearise, norms, or_one, sign_margin
+from vitlab.inversion.solvers import Batch, Numbers, levenberg_marquardt, rounding
+from vitlab.krylov import Operator, jacobian, linearise, norms, or_one
 
 DOUBLINGS, HALVINGS = 16, 30  # of a step, to find how far the output stays the same
 SHORTEST = 1e-4  # the first step, relative to the input
@@ -45,20 +45,13 @@ def compare(function: Operator, first: Batch, second: Batch) -> Collision:
 
 
 def find_collisions(
-    function: Operator,
-    x: Batch,
-    radius: float = 0.1,
-    attempts: int = 10,
-    *,
-    dense: bool = False,
-    seed: int = 0,
+    function: Operator, x: Batch, radius: float = 0.1, attempts: int = 10
 ) -> Collision:
     """Looks for other inputs with the output of ``x``: solves for it from starts near ``x``.
 
-    Starts are ``radius`` times its size away. ``dense`` solves with the whole Jacobian, for badly
-    conditioned functions. Where none is found, the second is ``x`` itself.
+    Starts are ``radius`` times its size away. Where none is found, the second is ``x`` itself.
     """
-    generator = torch.Generator(x.device).manual_seed(seed)
+    generator = torch.Generator(x.device).manual_seed(0)
     second = x.clone()
     left = torch.arange(len(x), device=x.device)
     with torch.no_grad():
@@ -67,10 +60,7 @@ def find_collisions(
         noise = torch.randn(x[left].shape, dtype=x.dtype, device=x.device, generator=generator)
         rms = x[left].square().mean(tuple(range(1, x.ndim)), keepdim=True).sqrt()
         start = x[left] + radius * noise * or_one(rms)
-        if dense:
-            trial = levenberg_marquardt(function, y[left], start, steps=50, damping=1e-8).x
-        else:
-            trial = newton_krylov(function, y[left], start).x
+        trial = levenberg_marquardt(function, y[left], start, steps=50, damping=1e-8).x
         collide = compare(function, x[left], trial).found
         second[left[collide]] = trial[collide]
         left = left[~collide]
@@ -85,7 +75,7 @@ class SignChange:
 
     positive: int  # index in the batch
     negative: int  # index in the batch
-    margin: float  # the smaller of the two values of vitlab.krylov.sign_margin; above 1
+    margin: float  # how certain both signs are; above 1
 
 
 def sign_change(function: Operator, x: Batch, enough: float | None = None) -> SignChange | None:
@@ -93,14 +83,16 @@ def sign_change(function: Operator, x: Batch, enough: float | None = None) -> Si
 
     They prove that a smooth function is not injective: an injective map into as many dimensions
     keeps orientation everywhere or reverses it. Gives the pair with the widest margin, or the first
-    with more than ``enough``.
+    with more than ``enough``: the smallest singular value over the rounding error that could have
+    turned the sign, a unit in the last place of the largest for each dimension.
     """
     best: dict[float, tuple[float, int]] = {}  # of each sign: the widest margin, and the input's
     pair = None
     for i, entry in enumerate(x.split(1)):
         j = jacobian(function, entry)[0]
         sign = torch.linalg.slogdet(j).sign.item()
-        margin = sign_margin(torch.linalg.svdvals(j)).item()
+        values = torch.linalg.svdvals(j)
+        margin = (values[-1] / (values[0] * (len(j) * torch.finfo(j.dtype).eps))).item()
         if margin > best.get(sign, (1.0, 0))[0]:  # at 1, rounding could turn the sign
             best[sign] = margin, i
         if {1, -1} <= best.keys():
@@ -119,9 +111,9 @@ def collide_across_fold(
 ) -> Collision:
     """Builds a collision from two inputs where the Jacobian's determinant has different signs.
 
-    Somewhere between them the function folds: along the direction ``v`` that its Jacobian loses the
-    output turns back. So this takes the output further along ``v``, by ``apart`` times the input's
-    size or down to a thousandth of that, and solves for it from a start as far back.
+    Between them the function folds: along the direction ``v`` that its Jacobian loses, the output
+    turns back. So this solves for the output further along ``v``, by ``apart`` times the input's
+    size or down to a thousandth of that, from a start as far back.
     """
     ends = [positive, negative]
     signs = [_sign(function, x) for x in ends]
@@ -150,8 +142,7 @@ def hidden_directions(
 ) -> Float[Tensor, "directions ..."]:
     """An orthonormal basis of the null space of a function's Jacobian, or its part in a window.
 
-    ``x`` is one entry in float64, and ``where``, shaped like it, says which numbers may move, by
-    default all. A smooth function loses only the first order along these directions.
+    ``x`` is one entry in float64; ``where``, shaped like it, says which numbers may move.
     """
     where = torch.ones_like(x, dtype=torch.bool) if where is None else where
     got = f"{list(x.shape)} and {list(where.shape)}"

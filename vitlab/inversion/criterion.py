@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from vitlab.inversion.solvers import Batch, Numbers
-from vitlab.krylov import Linearisation, Operator, linearise, norms, scaled
+from vitlab.krylov import Linearisation, Operator, linearise, norms
 
 Vectors = Float[Tensor, "k n"]  # flat images, some of a batch
 Scalars = Float[Tensor, " k"]
@@ -27,12 +27,7 @@ class Match:
     """
 
     def __init__(
-        self,
-        function: Operator,
-        target: Batch,
-        shape: torch.Size,
-        image: Batch | None,
-        precision: torch.dtype,
+        self, function: Operator, target: Batch, shape: torch.Size, image: Batch | None
     ) -> None:
         self.shape = shape  # of one image, n numbers
         self.features: list[list[float]] = [[] for _ in target]  # ‖function(x) - target‖
@@ -41,8 +36,8 @@ class Match:
         self.least = target.new_full((len(target),), math.inf)  # its distance
         self.entries = torch.arange(len(target), device=target.device)  # of all images
         self._function = lambda x: function(x.view(-1, *shape)).flatten(1)
-        self._target, self._image, self._precision = target.flatten(1), image, precision
-        self._rounding = 4 * torch.finfo(precision).eps * norms(target)
+        self._target, self._image = target.flatten(1), image
+        self._rounding = 4 * torch.finfo(target.dtype).eps * norms(target)
 
     def __call__(self, x: Vectors, entries: Entries) -> tuple[Scalars, Vectors]:
         """One evaluation, forward and backward: the objective and its gradient."""
@@ -50,10 +45,8 @@ class Match:
             x = x.detach().requires_grad_()
             value = self._function(x)
         difference = value.detach() - self._target[entries]
-        pull = scaled(lambda u: torch.autograd.grad(value, x, u)[0], self._precision)
-        gradient = pull(difference)
-        if self._note(x.detach(), entries, norms(difference)):
-            self._check_start(gradient)
+        (gradient,) = torch.autograd.grad(value, x, difference)
+        self._note(x.detach(), entries, norms(difference), gradient)
         return difference.square().sum(1) / 2, gradient
 
     def linearised(
@@ -61,11 +54,9 @@ class Match:
     ) -> tuple[Linearisation, Float[Tensor, "k m"]]:
         """One evaluation that gives products with the Jacobian, and ``target - function(x)``."""
         at = linearise(self._function, x)
-        push, pull = (scaled(product, self._precision) for product in (at.push, at.pull))
         difference = self._target[entries] - at.value
-        if self._note(x, entries, norms(difference)):
-            self._check_start(pull(difference))
-        return Linearisation(at.value, push, pull), difference
+        self._note(x, entries, norms(difference), at.pull(difference))
+        return at, difference
 
     def again(self, entries: Entries) -> None:
         """Counts a product with the Jacobian and one with its transpose as one evaluation."""
@@ -85,19 +76,8 @@ class Match:
                 way = f"from {first:.3g} to {last:.3g}"
                 raise Diverged(f"the distance of image {i} went {way}: take a smaller step_size")
 
-    def _check_start(self, gradient: Tensor) -> None:
-        """Raises where no optimiser can leave the start, by the gradients there."""
-        for i, slope in enumerate(gradient):
-            first = self.features[i][0]
-            if not (math.isfinite(first) and slope.isfinite().all()):
-                what = f"the distance of image {i} is {first} where it starts"
-                raise Diverged(f"{what}, or its slope not finite: take another start or dtype")
-            if not (slope.any() or self.arrived(self.entries)[i]):
-                what = f"the distance of image {i} does not depend on the image where it starts"
-                raise ValueError(f"{what}: is the model untrained? If not, take another start")
-
-    def _note(self, x: Tensor, entries: Tensor, distance: Tensor) -> bool:
-        """Records an evaluation, and returns whether it was the first of all."""
+    def _note(self, x: Tensor, entries: Tensor, distance: Tensor, gradient: Tensor) -> None:
+        """Records an evaluation, and refuses a start that no optimiser can leave."""
         first = not self.features[0]
         better = distance < self.least[entries]
         self.best[entries[better]] = x[better]
@@ -108,7 +88,13 @@ class Match:
         for records, numbers in columns:
             for i, number in zip(entries.tolist(), numbers.tolist(), strict=True):
                 records[i].append(number)
-        return first
+        for i in entries.tolist() if first else ():
+            if not (distance[i].isfinite() and gradient[i].isfinite().all()):
+                what = f"the distance of image {i} is {distance[i]:g} where it starts"
+                raise Diverged(f"{what}, or its slope not finite: take another start or dtype")
+            if not (gradient[i].any() or self.arrived(self.entries)[i]):
+                what = f"the distance of image {i} does not depend on the image where it starts"
+                raise ValueError(f"{what}: is the model untrained? If not, take another start")
 
 
 def dot(a: Vectors, b: Vectors) -> Scalars:

@@ -1,7 +1,6 @@
 """The patch embedding inverted: what it keeps of a patch, what it loses, and the way back.
 
-A patch of ``n`` numbers becomes a token ``W x + b`` of ``dim``. With the singular value
-decomposition ``W = U S V^T``, the token determines ``V^T x`` exactly and nothing orthogonal to it.
+With ``W = U S V^T``, a token ``W x + b`` determines ``V^T x`` and nothing orthogonal to it.
 """
 
 from dataclasses import dataclass
@@ -66,10 +65,7 @@ class EmbeddingInverse:
     def patches(
         self, tokens: Float[Tensor, "... dim"], prior: PatchPrior | None = None
     ) -> Float[Tensor, "... n"]:
-        """The patches that the embedding maps to these tokens, with no positions added.
-
-        What tokens do not determine is zero, or the prior's conditional mean given what is known.
-        """
+        """The patches of tokens without positions; the rest is zero, or the prior's mean of it."""
         known = (tokens.double() - self.bias) @ self._read  # V^T x: [..., rank]
         patches = known @ self.seen
         if prior is not None:

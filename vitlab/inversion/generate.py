@@ -1,16 +1,13 @@
 """Images made from a class score, what a model would draw, and what other models see in them."""
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor, nn
 
-from minivit.model import check_rule
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from minivit.shapes import Images
@@ -46,7 +43,6 @@ def generate(
     jitter: int | None = None,
     jitter_after: int = 200,
     jitter_step: int = 1,
-    views: bool = True,
 ) -> Generated:
     """Makes inputs to which a model gives a high score for a class, or for each of several::
 
@@ -56,28 +52,20 @@ def generate(
     for ``"source"``; options from ``constant`` to ``jitter_step`` are for the latter alone.
 
     Args:
-        step_size: Of Adam, by default 0.1; or the source's factor before the gradient, by default
-            such that the first step has the standard deviation of the noise, 1/20.
+        step_size: Of Adam, by default 0.1; of the source, such that the first step is 1/20.
         size: Channels, height and width of an input. Default: from the model's ``config``.
         blur: Standard deviation of the 3 x 3 Gaussian in pixels, falling linearly to 0.
-        jitter: Pixels by which the canvas is higher and wider than a crop, by default an eighth of
-            the shorter side. Crops move after ``jitter_after`` steps, by multiples of
-            ``jitter_step``, twice which divides ``jitter`` unless it is 1.
+        jitter: Pixels by which the canvas is larger than a crop, by default an eighth of the
+            shorter side. Crops move after ``jitter_after`` steps, by multiples of ``jitter_step``.
     """
     refuse_training(model)
-    options = SimpleNamespace(method=method, steps=steps, step_size=step_size, blur=blur, size=size)
-    check_rule(options, method in METHODS, f"method is one of {', '.join(METHODS)}")
-    check_rule(options, steps >= 1 and blur >= 0, "steps are 1 or more, and blur 0 or more")
-    sized = step_size is None or 0 < step_size < math.inf
-    check_rule(options, sized, "step_size is positive and finite")
+    expect(method in METHODS and steps >= 1, f"{' or '.join(METHODS)} and steps", (method, steps))
     wanted = torch.tensor(list(class_index) if isinstance(class_index, Iterable) else [class_index])
-    if wanted.is_floating_point() or wanted.ndim != 1:  # so is one of none
-        raise TypeError(f"expected a number of a class, or several: got {class_index!r}")
     if size is None:
         config: Any = getattr(model, "config", None)
         size = getattr(config, "channels", 0), *pair(getattr(config, "image_size", 0))
-    rule = "size is (channels, height, width) of an input, if the config has none"
-    check_rule(options, len(size) == 3 and min(size) >= 1, rule)
+    fits = len(size) == 3 and min(size) >= 1
+    expect(fits, "size=(channels, height, width), as the config has none", size)
     like = next(model.parameters()).detach()
     preprocess = getattr(model, "preprocess", None)
     preprocess = preprocess if isinstance(preprocess, Preprocess) else None
@@ -86,13 +74,12 @@ def generate(
     painting: Pixels | Fourier
     if method == "source":
         jitter = min(size[1:]) // 8 if jitter is None else jitter
-        crops = {"jitter": jitter, "jitter_after": jitter_after, "jitter_step": jitter_step}
-        central = jitter_step == 1 or (jitter_step > 1 and jitter % (2 * jitter_step) == 0)
-        rule = "jitter is 0 or more, and a multiple of twice jitter_step unless that is 1"
-        check_rule(SimpleNamespace(**crops), central and jitter >= 0, rule)
-        painting = Pixels(shape, generator, like, steps, constant, step_size, blur, **crops)
+        central = jitter >= 0 and (jitter_step == 1 or jitter % (2 * jitter_step) == 0)
+        expect(central, "a jitter that twice jitter_step divides", f"{jitter} and {jitter_step}")
+        crops = jitter, jitter_after, jitter_step
+        painting = Pixels(shape, generator, like, steps, constant, step_size, blur, *crops)
     else:
-        painting = Fourier(shape, generator, like, step_size or 0.1, preprocess, views)
+        painting = Fourier(shape, generator, like, step_size or 0.1, preprocess)
     scores, answers = _paint(model, painting, wanted.to(like.device), steps)
     images = painting.finished()
     shown = images
@@ -145,14 +132,10 @@ def recognise(
     classes: Int[Tensor, " batch"] | int,
     judges: Mapping[str, nn.Module],
 ) -> Recognition:
-    """What independent models, the judges, see in images, made for a class each, or for one::
-
-        recognise(drawn.pictures, drawn.classes, {"resnet": resnet, "mixer": mixer}).accuracy
+    """What independent models, the judges, see in images, made for a class each, or for one.
 
     Judges have the classes of the model that made them, and a ``preprocess``.
     """
-    got = f"{list(pictures.shape)} of {pictures.dtype}"
-    expect(pictures.dtype == torch.uint8 and len(pictures), "uint8 images, one or more", got)
     wanted = torch.as_tensor(classes).cpu().expand(len(pictures))
     probabilities = []
     for name, judge in judges.items():

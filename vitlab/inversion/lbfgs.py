@@ -18,8 +18,8 @@ TRIALS = 15  # of a line search, before it is given up
 def lbfgs(match: Match, x: Float[Tensor, "batch n"]) -> Iterator[None]:
     """L-BFGS, after Nocedal (1980), with a line search for the Wolfe conditions.
 
-    An image whose line search fails begins anew along the gradient; it stops once its distance has
-    fallen by less than a hundredth since that last happened, or within a hundred steps.
+    An image whose line search fails begins anew along the gradient; it stops once its distance fell
+    by less than a hundredth since that last happened, or within a hundred steps.
     """
     entries = match.entries
     objective, gradient = match(x, entries)

@@ -1,11 +1,8 @@
 r"""What LayerNorm forgets: all inputs that it maps to one output.
 
-LayerNorm gives :math:`y = \gamma z + \beta` with :math:`z = (x - m) / \sqrt{v + \epsilon}`, where
-:math:`m` is the mean and :math:`v` the variance of :math:`x`. From :math:`y` comes :math:`z`, so
-:math:`x = a z + c` with two numbers missing: the shift :math:`c = m` and the scale
-:math:`a = \sqrt{v + \epsilon}`. The shift is gone. The scale leaves a trace where
-:math:`\epsilon > 0`: the mean square of :math:`z` is :math:`r = v / (v + \epsilon)`, a little less
-than 1, and so :math:`a = \sqrt{\epsilon / (1 - r)}`.
+From :math:`y = \gamma z + \beta` comes :math:`z`, and :math:`x = a z + c` with two numbers
+missing. The shift :math:`c` is gone; the scale :math:`a = \sqrt{v + \epsilon}` leaves a trace
+where :math:`\epsilon > 0`: the mean square of :math:`z` is :math:`r = v / (v + \epsilon) < 1`.
 """
 
 from dataclasses import dataclass
@@ -31,40 +28,32 @@ class Fibre:
 
     def at(self, shift: Tensor | float = 0.0, scale: Tensor | float | None = None) -> Tensor:
         """A member of the fibre, with the recovered scale or another, inexact for ``eps > 0``."""
-        scale = self.scale if scale is None else scale
-        if isinstance(scale, Tensor) and scale.isnan().any():
-            raise ValueError("with eps = 0 the output says nothing of the scale: give one")
-        return scale * self.direction + shift
+        return (self.scale if scale is None else scale) * self.direction + shift
 
 
 def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
     """All inputs that a LayerNorm over features, or a ``TokenNorm`` over tokens, maps to ``y``.
 
     The trace of the scale is the small difference ``1 - r``, about ``eps / v``; ``scale_error``
-    says how far rounding hides it. Where ``gamma`` is zero an entry is lost, too: the mean of ``z``
-    gives one back; of several, the smallest that fit are taken.
+    says how far rounding hides it.
     """
     if not isinstance(norm, nn.LayerNorm) or len(norm.normalized_shape) != 1:
         raise TypeError(f"expected a LayerNorm over one axis: got {norm}")
-    (d,) = norm.normalized_shape
     y = y.mT if (over_tokens := isinstance(norm, TokenNorm)) else y
     u = torch.finfo(y.dtype).eps
     wide = y.detach().double()
-    gamma = wide.new_ones(d) if norm.weight is None else norm.weight.detach().double()
-    beta = wide.new_zeros(d) if norm.bias is None else norm.bias.detach().double()
-    lost = gamma == 0  # [d]
-    safe = torch.where(lost, 1, gamma)
-    z = torch.where(lost, 0, (wide - beta) / safe)
+    gamma = wide.new_ones(1) if norm.weight is None else norm.weight.detach().double()
+    beta = wide.new_zeros(1) if norm.bias is None else norm.bias.detach().double()
+    expect(gamma.all(), "a LayerNorm without zeros in gamma, which lose more", "some")
+    z = (wide - beta) / gamma
     # How far rounding may have moved every z: that of y, and that of LayerNorm's own arithmetic.
-    blur = torch.where(lost, 0, u * (wide.abs() / safe.abs() + (beta / safe).abs() + z.abs()))
-    z = _fill(z, lost, square_known=norm.eps == 0)
+    blur = u * (wide.abs() / gamma.abs() + (beta / gamma).abs() + z.abs())
     r = z.square().mean(-1, keepdim=True)
     blur_r = 2 * (z.abs() * blur).mean(-1, keepdim=True)
     least = 0 if norm.eps else 0.99 - blur_r
     centred = (z.mean(-1).abs() <= 0.01 + blur.sum(-1)).all()
     fits = centred and ((least <= r) & (r <= 1.01)).all()
     expect(fits, "an output of this LayerNorm", "one that no input gives: check gamma and beta")
-    dimension = max(int(lost.sum()), 1 if norm.eps else 2)
     if norm.eps:
         gap = (1 - r).clamp(min=torch.finfo(torch.float64).tiny)
         error = blur_r / (2 * gap)
@@ -73,37 +62,15 @@ def fibre(norm: nn.LayerNorm, y: Float[Tensor, "..."]) -> Fibre:
         scale, error = torch.full_like(r, torch.nan), torch.full_like(r, torch.inf)
     parts = [part.mT if over_tokens else part for part in (z, scale, error)]
     direction, scale, error = (part.to(y.dtype) for part in parts)
-    return Fibre(direction, scale, error, dimension)
-
-
-def _fill(z: Tensor, lost: Tensor, square_known: bool) -> Tensor:
-    """Fills the lost entries of ``z`` with the smallest that fit its mean and mean square."""
-    count = int(lost.sum())
-    if not count:
-        return z
-    z = torch.where(lost, -z.sum(-1, keepdim=True) / count, z)
-    if count > 1 and square_known:  # two of them, apart by what the mean square still lacks
-        lack = (z.shape[-1] - z.square().sum(-1)).clamp(min=0)
-        first, second = lost.nonzero()[:2, 0]
-        z[..., first] += (lack / 2).sqrt()
-        z[..., second] -= (lack / 2).sqrt()
-    return z
-
-
-@dataclass(frozen=True, eq=False)
-class Meeting:
-    """Where the fibres of LayerNorm meet the tokens that an embedding can give."""
-
-    tokens: Tokens  # the norm's input
-    scale: Float[Tensor, "batch tokens 1"]
-    shift: Float[Tensor, "batch tokens 1"]
-    condition: Float[Tensor, "batch tokens"]  # of the two unknowns; 1e15 where no point is alone
+    return Fibre(direction, scale, error, 1 if norm.eps else 2)
 
 
 def meeting(
     fibres: Fibre, weight: Float[Tensor, "dim n"], offset: Float[Tensor, "*tokens dim"]
-) -> Meeting:
+) -> tuple[Tokens, Float[Tensor, "batch tokens"]]:
     """Finds the token of each fibre, over features, that a patch embedding could have given.
+
+    Gives it, and the condition of the two unknowns: 1e15 where no point is alone.
 
     The tokens ``W q + t``, with ``W`` its ``projection.weight.flatten(1)`` and ``t``, the offset,
     its bias plus the position, fill all but ``dim - rank`` dimensions. Projected on these,
@@ -121,8 +88,6 @@ def meeting(
     unknowns = torch.stack([z @ outside, ones @ outside], -1)  # [batch, tokens, dim - rank, 2]
     goal = (offset @ outside).expand(unknowns.shape[:-1])
     solution = torch.linalg.pinv(unknowns, rtol=0.0) @ goal[..., None]  # [batch, tokens, 2, 1]
-    scale, shift = solution[..., 0, :], solution[..., 1, :]
-    tokens = scale * z + shift
+    tokens = solution[..., 0, :] * z + solution[..., 1, :]
     condition = z.norm(dim=-1) / torch.linalg.svdvals(unknowns)[..., -1]
-    dtype = fibres.direction.dtype
-    return Meeting(tokens.to(dtype), scale.to(dtype), shift.to(dtype), condition)
+    return tokens.to(fibres.direction.dtype), condition

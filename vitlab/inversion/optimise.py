@@ -1,11 +1,14 @@
 """Inversion by optimisation: an input whose activation at a named point is a given one."""
 
+import math
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import dataclass
 from itertools import islice
 from types import SimpleNamespace
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from minivit.model import check_rule
@@ -13,13 +16,49 @@ from vitlab.calls import activation, expect, refuse_training
 from vitlab.inversion.criterion import Match, noise, shifted_distance
 from vitlab.inversion.lbfgs import lbfgs
 from vitlab.inversion.optimisers import adam, gauss_newton, gradient_descent
-from vitlab.inversion.result import Inversion, padded
-from vitlab.inversion.solvers import Batch
-from vitlab.krylov import Operator, check_batch, finite, norms, wide, widened
+from vitlab.inversion.solvers import Batch, Numbers
+from vitlab.krylov import check_batch, finite, wide
 
 OPTIMISERS = ("gd", "adam", "lbfgs", "gauss-newton")
 MEAN, STD = 0.7, 1 / 20  # of the noise to start from, as in the source
-SAME = 0.01  # fraction of an activation by which the same image's may differ the next time
+SHIFT = 1 / 20  # standard deviation of the noise that makes the shifted image of the criterion
+
+
+@dataclass(frozen=True, eq=False)
+class Inversion:
+    """What an inversion found, and all evaluations on the way: NaN where an image took fewer."""
+
+    image: Batch  # the evaluated input with the smallest feature distance
+    evaluations: Int[Tensor, " batch"]  # forward-backward passes
+    feature_distance: Float[Tensor, "batch evaluations"]  # ‖O(x) - target‖
+    input_distance: Float[Tensor, "batch evaluations"] | None  # ‖x - picture‖
+    threshold: Numbers | None  # feature distance of the slightly shifted image
+    picture: Batch | None  # the original image
+
+    @property
+    def psnr(self) -> Numbers | None:
+        """PSNR of the image in dB, against the original's own range."""
+        if self.picture is None or self.input_distance is None:
+            return None
+        best = self.feature_distance.nan_to_num(math.inf).argmin(1, keepdim=True)
+        return decibels(self.input_distance.gather(1, best)[:, 0], self.picture)
+
+    @property
+    def met(self) -> list[int | None]:
+        """The first evaluation, from 1, with a feature distance below the threshold."""
+        if self.threshold is None:
+            return [None] * len(self.evaluations)
+        below = self.feature_distance < self.threshold[:, None]
+        return [int(row.float().argmax()) + 1 if row.any() else None for row in below]
+
+
+def decibels(
+    distance: Float[Tensor, "batch *evaluations"], image: Batch
+) -> Float[Tensor, "batch *evaluations"]:
+    """PSNR at a Euclidean distance from an image, whose own range is the peak."""
+    flat = image.flatten(1)
+    peak = (flat.amax(1) - flat.amin(1)) * flat.shape[1] ** 0.5
+    return 20 * torch.log10(peak.view(-1, *[1] * (distance.ndim - 1)) / distance)
 
 
 @torch.inference_mode(False)  # in which nothing has a gradient
@@ -32,33 +71,27 @@ def invert(
     optimizer: str = "lbfgs",
     steps: int = 300,
     start: Batch | None = None,
-    seed: int = 0,
     step_size: float | None = None,
     blur: float | None = None,
-    shift: float = 1 / 20,
 ) -> Inversion:
     """Looks for an input whose activation at a named point is that of an image.
 
     The optimiser, a function of :mod:`~vitlab.inversion.optimisers` or ``lbfgs``, sees the target
-    activation and nothing else of the image. Each image of a batch is inverted by itself.
+    activation and nothing else of the image. Each image of a batch is inverted by itself, in its
+    dtype or in float32, by any module in evaluation mode that reads one tensor.
 
     Args:
-        model: Any module in evaluation mode that reads one tensor, each entry of a batch alone. It
-            computes in the image's dtype, if need be as a copy; the search in float32 or wider.
         target: Instead of an image, the activation to reach; give ``start``, too.
-        steps: At most. A step of ``"gd"`` and ``"adam"`` is one evaluation; one of ``"lbfgs"``
-            seldom more, one of ``"gauss-newton"`` dozens.
+        steps: At most; one of ``"lbfgs"`` is seldom more than an evaluation, of
+            ``"gauss-newton"`` dozens.
         start: Default: the source's noise from N(0.7, 1/20), the same for each image.
         step_size: Of ``"gd"``, by default as for the linearised problem, and ``"adam"``, 0.03.
         blur: Standard deviation in pixels of the 3 x 3 Gaussian after the first step of ``"gd"``,
-            2.4 in the source. It falls linearly to 0 after the last. Default: none.
-        shift: Standard deviation of the noise that makes the shifted image of the criterion.
+            falling to 0 after the last: 2.4 in the source. Default: none.
     """
-    options = SimpleNamespace(
-        optimizer=optimizer, steps=steps, step_size=step_size, blur=blur, shift=shift
-    )
+    options = SimpleNamespace(optimizer=optimizer, steps=steps, step_size=step_size, blur=blur)
     check_rule(options, optimizer in OPTIMISERS, f"optimizer is one of {', '.join(OPTIMISERS)}")
-    check_rule(options, steps >= 1 and shift > 0, "steps and shift are positive")
+    check_rule(options, steps >= 1, "steps are positive")
     sized = step_size is None or (optimizer in ("gd", "adam") and step_size > 0)
     check_rule(options, sized, "step_size is positive, and the optimizer gd or adam")
     like = start if image is None else image
@@ -73,14 +106,22 @@ def invert(
     if start is not None and start.shape != like.shape:
         raise ValueError(f"expected a start like the image: got {[*start.shape]}, {[*like.shape]}")
     refuse_training(model)
-    dtype = like.dtype
-    function = widened(activation(in_dtype(model, dtype), at), dtype)
-    like = like.detach().to(wide(dtype))
-    start = MEAN + STD * noise(like, 2 * seed) if start is None else start.detach()
-    reached = _activation(function, like, target, at)
-    threshold = shifted_distance(function, like, shift, 2 * seed + 1) if target is None else None
-    match = Match(function, reached.to(like), like.shape[1:], image, dtype)
-    x = start.to(like).flatten(1).clone()
+    like = like.detach().to(wide(like.dtype))
+    function = activation(in_dtype(model, like.dtype), at)
+    with torch.no_grad():
+        reached = function(like)
+    shape = list(reached.shape)
+    fits = len(shape) > 1 and shape[0] == len(like)
+    expect(fits, f"an activation [{len(like)}, ...] at {at!r}", shape)
+    if target is not None:
+        fits = target.shape == reached.shape
+        expect(fits, f"a target {shape} at {at!r}", list(target.shape))
+        reached = target.detach().to(like)
+    threshold = shifted_distance(function, like, SHIFT, 1) if target is None else None
+    picture = None if image is None else like
+    match = Match(function, reached, like.shape[1:], picture)
+    x = MEAN + STD * noise(like, 0) if start is None else start.detach().to(like)
+    x = x.flatten(1).clone()
     iterations: Iterator[None]
     if optimizer == "gd":
         iterations = gradient_descent(
@@ -93,30 +134,19 @@ def invert(
     for _ in islice(iterations, steps):
         pass
     return Inversion(
-        match.best.view_as(like).to(dtype),
+        match.best.view_as(like),
         torch.tensor([len(record) for record in match.features], device=like.device),
-        padded(match.features, like),
-        None if image is None else padded(match.inputs, like),
+        _padded(match.features, like),
+        None if picture is None else _padded(match.inputs, like),
         threshold,
-        match.arrived(match.entries),
-        image,
+        picture,
     )
 
 
-@torch.no_grad()
-def _activation(function: Operator, like: Tensor, target: Tensor | None, at: str) -> Tensor:
-    """The activation to reach: a target that fits, or that of an image, the same twice."""
-    reached = function(like)
-    shape = list(reached.shape)
-    fits = len(shape) > 1 and shape[0] == len(like)
-    expect(fits, f"an activation [{len(like)}, ...] at {at!r}", shape)
-    if target is not None:
-        fits = target.shape == reached.shape
-        expect(fits, f"a target {shape} at {at!r}", list(target.shape))
-        return target.detach()
-    moved = (norms(function(like) - reached) > SAME * norms(reached)).any()
-    expect(not moved, f"a model that draws nothing at random up to {at!r}", "another activation")
-    return reached
+def _padded(records: list[list[float]], like: Tensor) -> Float[Tensor, "batch longest"]:
+    """Records of different lengths in float64, with NaN after their ends."""
+    rows = [torch.tensor(record, dtype=torch.float64) for record in records]
+    return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=math.nan).to(like.device)
 
 
 def in_dtype(model: nn.Module, dtype: torch.dtype) -> nn.Module:

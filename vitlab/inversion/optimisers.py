@@ -1,7 +1,7 @@
 """Ways to change images so that their activations meet a target; L-BFGS is in ``lbfgs.py``.
 
-All are generators that take one step at a time. They hold images as flat vectors ``x``, ``[k, n]``;
-``entries`` are the indices in the batch of those that still move. Each moves by itself.
+All are generators that take one step at a time, of images ``x``, ``[k, n]``; ``entries`` are the
+indices in the batch of those that still move.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ def gradient_descent(
     """``x <- blur(x - ε g)``, where ``g`` is the gradient of the feature distance.
 
     With a step size this is the source's rule. By default ``ε`` is the distance over the square of
-    the Jacobian's largest singular value at the start: safe if the function is linear.
+    the Jacobian's largest singular value at the start.
     """
     entries = match.entries
     if step_size is None:

@@ -57,7 +57,7 @@ def newton_krylov(function: Operator, y: Batch, start: Batch, steps: int = 50) -
     residual = relative_residual(function, x, y)
     for _ in range(steps):
         at = linearise(function, x[active])
-        step = gmres(at.push, y[active] - at.value, 1e-3, restart=100, iterations=100).x
+        step = gmres(at.push, y[active] - at.value, 1e-3, restart=100, iterations=100)
         waiting = active  # entries whose step is still too long
         for k in range(HALVINGS):
             trial = x[waiting] + step / 2**k
@@ -80,9 +80,8 @@ def levenberg_marquardt(
 ) -> Preimage:
     """Solves ``function(x) = y`` by damped Newton steps, after Levenberg (1944), Marquardt (1963).
 
-    A step minimises ``‖J s - r‖² + μ² ‖s‖²``. ``μ`` shrinks where the residual falls and grows
-    elsewhere; it begins as ``damping`` times the root mean square singular value of ``J``: 1e-8,
-    say, near a solution. ``y`` may have more numbers than ``start``.
+    A step minimises ``‖J s - r‖² + μ² ‖s‖²``, where ``μ`` begins as ``damping`` times the root mean
+    square singular value of ``J``. ``y`` may have more numbers than ``start``.
     """
     x = start.clone()
     active = torch.arange(len(y), device=y.device)

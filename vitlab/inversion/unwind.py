@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from minivit.mixer import Mixer
@@ -17,7 +17,7 @@ from vitlab.inversion.embedding import Told, linear_guess
 from vitlab.inversion.optimise import in_dtype, invert
 from vitlab.inversion.residual import branches, invert_block
 from vitlab.inversion.solvers import Numbers, relative_residual, solved
-from vitlab.krylov import check_batch, finite
+from vitlab.krylov import finite
 
 STARTS = 8  # around the guess, where the guess itself failed
 AROUND = 0.5  # standard deviation of the noise that makes them
@@ -28,11 +28,12 @@ FAILED = 1e-8  # relative residual of a block, above which going on through it i
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One stage of the way back, and its error for each image."""
+    """One stage of the way back, for the images of the batch that needed it."""
 
     name: str  # the block that was undone; "pixels from" the block with the tokens; "restarts"
-    method: tuple[str, ...]  # "fixed point", "newton", "lbfgs", or "" where there was no need
-    error: Numbers  # relative, of the forward pass through the stage alone; NaN without need
+    entries: Int[Tensor, " batch"]
+    method: tuple[str, ...]  # of each: "fixed point", "newton" or "lbfgs"
+    error: Numbers  # of each: relative, of the forward pass through the stage alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class Unwound:
     image: Images  # float64, in the model's input space
     stages: tuple[Stage, ...]  # in the order in which they were taken
     error: Numbers  # ‖O(image) - tokens‖ / ‖tokens‖, by the forward pass
-    tolerance: float
+    tolerance: float  # 1.8e-12 for tokens in float64, 6.4e-6 in float32
 
     @property
     def exact(self) -> Bool[Tensor, " batch"]:
@@ -51,45 +52,28 @@ class Unwound:
 
 
 @torch.inference_mode(False)  # in which nothing has a gradient
-def unwind(
-    model: nn.Module,
-    tokens: Tokens,
-    at: str,
-    *,
-    tolerance: float | None = None,
-    steps: int = 4000,
-    seed: int = 0,
-) -> Unwound:
+def unwind(model: nn.Module, tokens: Tokens, at: str, *, steps: int = 4000) -> Unwound:
     """Finds the image that a model turned into the tokens that a block gave.
 
     Residual blocks are undone, the last one first: by the fixed point where it contracts, by
     Newton-GMRES elsewhere. The first block and the embedding are undone together, over the pixels,
-    by at most ``steps`` of L-BFGS. Where the way back leads to other tokens, the pixels are sought
-    from those one block later, and so on, and last from the best of 8 starts around the guess.
-
-    The model is a ViT or Mixer with residuals and norms before its sub-layers, or none. The
-    ``tolerance`` is relative to the tokens, by default 1.8e-12 for float64 and 6.4e-6 for float32.
+    by at most ``steps`` of L-BFGS; where that fails, from the tokens one block later, and so on,
+    and last from the best of 8 starts around the guess. The model is a ViT or Mixer with residuals
+    and norms before its sub-layers, or none.
     """
     last = _check(model, tokens, at)
-    tolerance = solved(tokens.dtype) if tolerance is None else tolerance
+    tolerance = solved(tokens.dtype)
     model, tokens = in_dtype(model, torch.float64), tokens.detach().double()
     assert isinstance(model, ViT)  # for mypy
     config, stages = model.config, list[Stage]()
-
-    def stage(name: str, entries: Tensor, methods: list[str], error: Tensor) -> None:
-        """Notes the stage of the images that took part, spread out over the whole batch."""
-        errors = error.new_full((len(tokens),), math.nan)
-        errors[entries] = error
-        method_of = dict(zip(entries.tolist(), methods, strict=True))
-        stages.append(Stage(name, tuple(method_of.get(i, "") for i in range(len(tokens))), errors))
 
     mask = model.mask(config.grid)
     x, going = tokens, torch.arange(len(tokens), device=tokens.device)
     known = {last: (x, going)}  # block -> tokens that it may have given, and for which images
     for i in range(last, 0, -1):
         inverse = invert_block(model.blocks[i], x, mask, NEWTON)
-        methods = ["newton" if newton else "fixed point" for newton in inverse.newton]
-        stage(f"blocks.{i}", going, methods, inverse.residual)
+        methods = tuple("newton" if newton else "fixed point" for newton in inverse.newton)
+        stages.append(Stage(f"blocks.{i}", going, methods, inverse.residual))
         success = inverse.residual < FAILED
         x, going = inverse.x[success], going[success]
         if not len(going):
@@ -106,10 +90,10 @@ def unwind(
         if not len(going):
             continue
         point = f"blocks.{i}"
-        new = to_pixels(model, point, x, starts, steps, seed)
+        new = to_pixels(model, point, x, starts, steps)
         reached = relative_residual(activation(model, point), new, x)
         name = "restarts" if starts > 1 else f"pixels from {point}"
-        stage(name, going, ["lbfgs"] * len(going), reached)
+        stages.append(Stage(name, going, ("lbfgs",) * len(going), reached))
         reached = relative_residual(whole, new, tokens[going])
         nearer = reached < error[going]
         image[going[nearer]], error[going[nearer]] = new[nearer], reached[nearer]
@@ -126,7 +110,6 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
     shape = [extra + math.prod(model.config.grid), model.config.dim]
     fits = tokens.ndim == 3 and [*tokens.shape[1:]] == shape
     expect(fits, f"tokens [batch, {shape[0]}, {shape[1]}]", [*tokens.shape])
-    check_batch(tokens)
     finite(tokens, "tokens")
     refuse_training(model)
     for block in model.blocks[: names.index(at) + 1]:
@@ -134,16 +117,14 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
     return names.index(at)
 
 
-def to_pixels(
-    model: ViT | Mixer, at: str, tokens: Tokens, starts: int, steps: int, seed: int
-) -> Images:
+def to_pixels(model: ViT | Mixer, at: str, tokens: Tokens, starts: int, steps: int) -> Images:
     """Finds the images whose tokens after ``at`` are these, by L-BFGS from the best start."""
-    guesses = linear_guess(model, at, tokens, seed)
+    guesses = linear_guess(model, at, tokens)
     reader = Told(model, at).eval()
     images = []
     for target, start in zip(tokens.split(1), guesses.split(1), strict=True):
         if starts > 1:
-            around = AROUND * noise(start.new_empty(1, starts, *start.shape[1:]), seed)[0]
+            around = AROUND * noise(start.new_empty(1, starts, *start.shape[1:]), 0)[0]
             many = target.expand(starts, -1, -1)
             tried = invert(reader, target=many, start=reader.told(start + around), steps=TRIED)
             nearest = tried.feature_distance.nan_to_num(math.inf).amin(1).argmin()

@@ -1,4 +1,4 @@
-"""Batches of vectors: lengths, projections, random starts, and functions in half precision."""
+"""Batches of vectors: lengths, projections, random starts."""
 
 from collections.abc import Callable
 
@@ -29,8 +29,7 @@ def orthogonalise(
 ) -> tuple[Float[Tensor, "batch n"], Float[Tensor, "batch k"]]:
     """Splits ``w`` into the part orthogonal to the rows of ``basis`` and its coefficients there.
 
-    It projects twice: after once, rounding leaves some of the rest; a third time gains nothing
-    (Parlett 1980).
+    It projects twice: after once, rounding leaves some of the rest (Parlett 1980).
     """
     taken = w.new_zeros(basis.shape[:2])
     for _ in range(2):
@@ -64,25 +63,3 @@ def finite(x: Float[Tensor, "*shape"], what: str = "a linear map") -> Float[Tens
 def wide(dtype: torch.dtype) -> torch.dtype:
     """The dtype to do algebra in: float32 for half precisions, which overflow, else the same."""
     return torch.promote_types(dtype, torch.float32)
-
-
-def widened(function: Operator, dtype: torch.dtype) -> Operator:
-    """A function that computes in ``dtype``, made to return :func:`wide` numbers."""
-    if wide(dtype) == dtype:
-        return function
-    return lambda x: function(x.to(dtype)).to(wide(dtype))
-
-
-def scaled(product: Operator, dtype: torch.dtype) -> Operator:
-    """A linear map of ``[batch, n]`` that computes in ``dtype``, kept from overflow.
-
-    In half precision it is applied to vectors scaled so that their largest number is 1.
-    """
-    if wide(dtype) == dtype:
-        return product
-
-    def function(v: Float[Tensor, "batch n"]) -> Float[Tensor, "batch m"]:
-        size = or_one(v.abs().amax(1, keepdim=True))
-        return product(v / size) * size
-
-    return function

@@ -1,7 +1,7 @@
 """Products with Jacobians and Hessians, and the whole Jacobian of small functions."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import torch
@@ -12,11 +12,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from vitlab.krylov.batches import Operator, check_batch
 
 
-@contextmanager
-def plain_attention() -> Iterator[None]:
+def plain_attention() -> AbstractContextManager[None]:
     """Keeps torch to its unfused attention: the fused kernel on a CPU has no second derivative."""
-    with sdpa_kernel(SDPBackend.MATH):
-        yield
+    return sdpa_kernel(SDPBackend.MATH)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +29,8 @@ class Linearisation:
 def linearise(function: Operator, x: Float[Tensor, "batch ..."]) -> Linearisation:
     """Evaluates a function once, for any number of products with its Jacobian afterwards.
 
-    Reverse mode gives the product with the transposed Jacobian. That is linear in the vector, so
-    reverse mode through it gives the product with the Jacobian itself: in about a third of the time
-    of forward mode, which would evaluate the function anew for each vector.
+    Reverse mode gives the product with the transposed Jacobian, and reverse mode through that the
+    product with the Jacobian itself, in a third of the time of forward mode.
     """
     check_batch(x)
     with torch.no_grad(), plain_attention():
@@ -48,29 +45,15 @@ def _product(pull: Callable[[Tensor], tuple[Tensor]]) -> Operator:
     return torch.no_grad()(lambda u: pull(u)[0])
 
 
-def jacobian(
-    function: Operator, x: Float[Tensor, "batch ..."], chunk: int = 64
-) -> Float[Tensor, "batch out in"]:
-    """The Jacobian of each entry, flattened to vectors, by ``chunk`` products at once."""
+def jacobian(function: Operator, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch out in"]:
+    """The Jacobian of each entry, flattened to vectors, by 64 products at once."""
     at = linearise(function, x)
     rows = at.value[0].numel() <= x[0].numel()  # as few products as there are rows, or columns
     product, like = (at.pull, at.value) if rows else (at.push, x)
     basis = torch.eye(like[0].numel(), dtype=x.dtype, device=x.device)
     vectors = basis.view(-1, 1, *like.shape[1:]).expand(-1, *like.shape)
-    products = torch.func.vmap(product, chunk_size=chunk)(vectors).flatten(2)  # [k, batch, n]
+    products = torch.func.vmap(product, chunk_size=64)(vectors).flatten(2)  # [k, batch, n]
     return products.permute((1, 0, 2) if rows else (1, 2, 0))
-
-
-def sign_margin(values: Float[Tensor, "... n"]) -> Float[Tensor, "..."]:
-    """How certain the sign of a square matrix's determinant is, from its singular values.
-
-    It is certain above 1: the smallest singular value is so many times larger than the rounding
-    error that could have turned the sign, ``n`` units in the last place of the largest. The values
-    are in descending order.
-    """
-    n = values.shape[-1]
-    rounding = torch.finfo(values.dtype).eps
-    return values[..., -1] / (values[..., 0] * n * rounding)
 
 
 def hessian(function: Operator, x: Float[Tensor, "batch ..."]) -> Operator:

@@ -71,8 +71,7 @@ def transform(
 ) -> Images:
     """Rotates, shears and zooms each image about its middle, in one bilinear resampling.
 
-    ``turn`` is in radians, ``shear_x`` in pixels to the side for each pixel down, ``shear_y`` the
-    other way round, ``zoom`` the logarithm of the factor.
+    In radians, in pixels to the side for each pixel down, the other way round, and as a logarithm.
     """
     aspect = images.shape[3] / images.shape[2]  # both axes run from -1 to 1
     cos = turn.cos() / zoom.exp()

@@ -10,13 +10,13 @@ import torch
 import minivit
 from minivit.families import family
 from minivit.files import fields_of
-from vitlab.training.evaluate import Confusion, Results, by_class
+from vitlab.training.evaluate import Results, by_class
 from vitlab.training.optimiser import frozen
 from vitlab.training.run import Run
 
 
-def card(run: Run, results: Results, matrix: Confusion, command: str | None) -> str:
-    """A model card in Markdown, with the confusion ``matrix`` of the test part by class."""
+def card(run: Run, results: Results, command: str | None) -> str:
+    """A model card in Markdown."""
     model, data, recipe = run.model, run.data, run.recipe
     kind, (channels, height, width) = family(model.config), data.train.images.shape[1:]
     average = f"the moving average (decay {recipe.average:g}) at"
@@ -49,7 +49,7 @@ The calibration error is the expected one in 15 bins (Guo et al. 2017).
 
 Of the test part, by class:
 
-{_table(*by_class(matrix, data.classes))}
+{_table(*by_class(results.confusion, data.classes))}
 
 ## Made by
 

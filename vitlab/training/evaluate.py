@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -11,7 +11,6 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from minivit.model import Model
-from vitlab.calls import expect
 from vitlab.data.dataset import Split
 
 Confusion = Int64[Tensor, "classes classes"]
@@ -35,11 +34,12 @@ class Scores:
 
 @dataclass(frozen=True)
 class Results:
-    """Results of a training: its scores, a line of the log for each epoch, steps and duration."""
+    """Results of a training."""
 
     validation: Scores
     test: Scores
-    lines: list[dict[str, Any]]
+    confusion: Confusion = field(compare=False)  # of the test part
+    lines: list[dict[str, Any]]  # of the log, one for each epoch
     steps: int
     seconds: float
 
@@ -54,7 +54,6 @@ def logits_of(
     model: Model, split: Split, batch_size: int = 256
 ) -> Float[Tensor, "pictures classes"]:
     """The model's answers to all images, in evaluation mode, on the CPU."""
-    expect(len(split), "an image or more to score", "none")
     device = next(model.parameters()).device
     was_training = model.training
     model.eval()
@@ -83,8 +82,7 @@ def calibration_error(
 ) -> float:
     """The expected calibration error of Guo et al. (2017), "On Calibration of Modern Networks".
 
-    Images are sorted into bins by the model's confidence, its largest probability: the absolute
-    difference of mean confidence and accuracy, averaged over the images.
+    In bins by the model's largest probability, that is compared with the accuracy.
     """
     confidence, predicted = probabilities.double().max(1)
     right = (predicted == labels).double()
@@ -117,12 +115,6 @@ def matrix_rows(matrix: Confusion, classes: Sequence[str]) -> list[list[str]]:
     """A confusion matrix as a table with the names of the classes."""
     rows = zip(classes, matrix.tolist(), strict=True)
     return [["is \\ taken for", *classes], *([name, *map(str, row)] for name, row in rows)]
-
-
-def read_matrix(text: str) -> Confusion:
-    """The way back from :func:`matrix_rows` as CSV."""
-    _, *rows = csv.reader(io.StringIO(text))
-    return torch.tensor([[int(cell) for cell in row[1:]] for row in rows])
 
 
 def as_csv(rows: Sequence[Sequence[str]]) -> str:

@@ -7,21 +7,19 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from minivit.files import MODEL, save
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from vitlab.data.dataset import Data
 from vitlab.extras import extra
 from vitlab.training.card import card
-from vitlab.training.evaluate import Results, Scores, confusion, evaluate, logits_of, scores_of
+from vitlab.training.evaluate import Results, confusion, evaluate, logits_of, scores_of
 from vitlab.training.recipe import Recipe
 from vitlab.training.run import Run, check
 from vitlab.training.state import Folder, identity
@@ -55,14 +53,11 @@ def train(
     thread of one machine, the same recipe gives the same bits, uninterrupted or resumed.
 
     Args:
-        model: Of the data's image size, channels and classes, on the device to train on.
         out: A folder for the model, its card, the log, the tables of the test part, and the state,
-            from which training can resume. Default: nothing is written.
-        resume: Continue from ``out`` if it holds a state, else start.
+            from which training can ``resume``. Default: nothing is written.
         save_every: Seconds between two states; a SIGINT or SIGTERM saves one, too.
         progress: Whether to show a bar or, without a terminal, a line for each epoch.
-        command: The command line, for the card.
-        start: Where the model's trained weights come from; resuming needs the same.
+        command, start: For the card: the command line, and whose weights the model begins with.
         teacher: A trained model for hard distillation (Touvron et al. 2021): its decisions on each
             augmented batch count as much as the labels.
     """
@@ -86,19 +81,12 @@ def train(
             _take_steps(run, folder, save_every, progress)
         model.load_state_dict(run.average.model.state_dict())
         model.eval()
-        if folder and state and state["results"]:
-            if not (folder.path / MODEL).exists():
-                save(model, folder.path / MODEL)
-            validation, test = (Scores(**state["results"][part]) for part in ("validation", "test"))
-            return Results(validation, test, run.lines, run.steps, run.seconds)
         validation = evaluate(model, data.validation, run.batch)
         logits = logits_of(model, data.test, run.batch)
-        test = scores_of(logits, data.test.labels)
-        results = Results(validation, test, run.lines, run.steps, run.seconds)
+        test, matrix = scores_of(logits, data.test.labels), confusion(logits, data.test.labels)
+        results = Results(validation, test, matrix, run.lines, run.steps, run.seconds)
         if folder:
-            scores = {"validation": asdict(validation), "test": asdict(test)}
-            matrix = confusion(logits, data.test.labels)
-            folder.finish(run, scores, matrix, card(run, results, matrix, command))
+            folder.finish(run, results, card(run, results, command))
         return results
 
 

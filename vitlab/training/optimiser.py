@@ -2,7 +2,6 @@
 
 import copy
 import math
-import re
 from fnmatch import fnmatchcase
 
 import torch
@@ -63,9 +62,9 @@ def freeze(model: Model, parts: str) -> None:
     """Freezes parts of a model in place: their parameters require no gradient.
 
     ``parts`` are separated by commas. A number such as ``"4"`` is the first four blocks and all
-    that runs before them, ``"backbone"`` all but the head. Others are names in the model, with
-    ``0-3`` for a range of numbers and ``*`` for any text: ``"blocks.0-3"``, ``"*.norm1"``. Where
-    one is not there, or nothing is left to train, the model is as it was.
+    that runs before them, ``"backbone"`` all but the head. Others are names in the model, or
+    patterns as of files: ``"blocks.[0-3]"``, ``"*.norm1"``. Where one is not there, or nothing is
+    left to train, the model is as it was.
     """
     names = [name for name, _ in model.named_parameters()]
     depth = len(list(model.get_submodule("blocks").children()))
@@ -76,7 +75,7 @@ def freeze(model: Model, parts: str) -> None:
         elif part.isdecimal() and 1 <= int(part) <= depth:
             members = _first(model, int(part))
         else:
-            members = _named(names, part)
+            members = {name for name in names if fnmatchcase(f"{name}.", f"{part}.*")}
         if not members or set(names) == chosen | members:
             tops = ", ".join(dict.fromkeys(name.partition(".")[0] for name in names))
             known = f"{tops}, backbone, or 1 to {depth} blocks"
@@ -86,16 +85,6 @@ def freeze(model: Model, parts: str) -> None:
         chosen |= members
     for name in chosen:
         model.get_parameter(name).requires_grad_(False)
-
-
-def _named(names: list[str], part: str) -> set[str]:
-    """The parameters of a part; of a range such as ``blocks.0-3`` nothing if one is not there."""
-    patterns = [part]
-    if limits := re.search(r"(?<=\.)(\d+)-(\d+)(?=\.|$)", part):
-        numbers = range(int(limits[1]), int(limits[2]) + 1)
-        patterns = [f"{part[: limits.start()]}{n}{part[limits.end() :]}" for n in numbers]
-    members = [{n for n in names if fnmatchcase(f"{n}.", f"{pattern}.*")} for pattern in patterns]
-    return set().union(*members) if all(members) else set()
 
 
 @torch.no_grad()

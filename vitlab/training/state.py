@@ -4,9 +4,9 @@ import hashlib
 import io
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from minivit.files import MODEL, atomic_write, fields_of, fingerprint, read_pick
 from minivit.model import Model
 from vitlab.data.dataset import Data
 from vitlab.extras import extra
-from vitlab.training.evaluate import Confusion, as_csv, by_class, matrix_rows
+from vitlab.training.evaluate import Results, as_csv, by_class, matrix_rows
 from vitlab.training.optimiser import frozen
 from vitlab.training.recipe import Recipe
 from vitlab.training.run import Run
@@ -59,12 +59,12 @@ def identity(
     return dict(json.loads(json.dumps(fields)))  # NumPy's scalars could not be read from a state
 
 
+@dataclass
 class Folder:
     """The files of the training with an :func:`identity`."""
 
-    def __init__(self, path: Path, identity: dict[str, dict[str, Any]]) -> None:
-        self.path = path
-        self.identity = identity
+    path: Path
+    identity: dict[str, dict[str, Any]]
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -111,21 +111,22 @@ class Folder:
             raise ValueError(f"{self.path} holds another training: {'; '.join(differences)}")
         return state
 
-    def save(self, run: Run, results: dict[str, Any] | None = None) -> None:
-        """Saves the log, then the state of the run, with its results at the end."""
-        state = run.state_dict() | {"identity": self.identity, "results": results}
+    def save(self, run: Run) -> None:
+        """Saves the log, then the state of the run."""
         content = io.BytesIO()  # to memory first: torch calls a full disk a RuntimeError
-        torch.save(state, content)
-        last = {"step": run.step, **results, "seconds": round(run.seconds, 2)} if results else None
-        lines = [json.dumps(line) + "\n" for line in (*run.lines, last) if line]
-        write(self.path / LOG, "".join(lines))
+        torch.save(run.state_dict() | {"identity": self.identity}, content)
+        self._log(run.lines)
         with atomic_write(self.path / STATE) as scratch:
             scratch.write_bytes(content.getbuffer())
 
-    def finish(self, run: Run, results: dict[str, Any], matrix: Confusion, card: str) -> None:
-        """Writes the model, its card, its confusion matrix, and then the log and the state."""
+    def _log(self, lines: Sequence[dict[str, Any]]) -> None:
+        write(self.path / LOG, "".join(json.dumps(line) + "\n" for line in lines))
+
+    def finish(self, run: Run, results: Results, card: str) -> None:
+        """Writes the model, its card, its confusion matrix, and the last line of the log."""
         save(run.model, self.path / MODEL)
         write(self.path / CARD, card)
-        write(self.path / CONFUSION, as_csv(matrix_rows(matrix, run.data.classes)))
-        write(self.path / CLASSES, as_csv(by_class(matrix, run.data.classes)))
-        self.save(run, results)
+        write(self.path / CONFUSION, as_csv(matrix_rows(results.confusion, run.data.classes)))
+        write(self.path / CLASSES, as_csv(by_class(results.confusion, run.data.classes)))
+        scores = {"validation": asdict(results.validation), "test": asdict(results.test)}
+        self._log([*run.lines, {"step": run.step, **scores, "seconds": round(run.seconds, 2)}])

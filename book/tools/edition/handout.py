@@ -16,7 +16,6 @@ from book.tools import notebooks, wheels
 from book.tools.address import ROOT, repository, site
 from book.tools.alone import alone
 from book.tools.edition.__main__ import arguments
-from book.tools.edition.contents import number
 from book.tools.edition.solution_scan import leaks
 from book.tools.edition.tree import Edition, table, write
 
@@ -76,9 +75,7 @@ def main() -> int:
         print("\n".join(lines))
         return 1
     shutil.make_archive(str(FOLDER), "zip", FOLDER.parent, FOLDER.name)
-    count = sum(number(f"book/{path.stem}") is not None for path in FOLDER.glob("*.ipynb"))
-    megabytes = archive.stat().st_size / 1e6
-    print(f"{FOLDER}\n{archive} ({count} chapters, {megabytes:.0f} MB)")
+    print(f"{FOLDER}\n{archive}")
     return 0
 
 

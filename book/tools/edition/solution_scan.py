@@ -74,7 +74,7 @@ def text_of_page(page: Path) -> Secret:
 def secrets(pages: frozenset[str]) -> tuple[Secret, ...]:
     """Every solution of the book, and the text of those of the pages that are for teachers."""
     files = [next(ROOT.glob(f"{page}.*")) for page in sorted(pages) if FOR_TEACHERS.match(page)]
-    in_cells = (s for path in sorted(ROOT.glob("book/**/*.ipynb")) for s in solutions(path))
+    in_cells = (s for path in notebooks.of_the_book() for s in solutions(path))
     return (*in_cells, *map(text_of_page, files))
 
 

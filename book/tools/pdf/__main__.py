@@ -13,8 +13,6 @@ from book.tools.pdf.sheets import Sheets, entries, print_page
 OUT = ROOT / "_build/book.pdf"
 
 if __name__ == "__main__":
-    if not (SITE / "index.html").is_file():
-        raise FileNotFoundError(f"no site in {SITE}: build it with `make site`")
     with chromium.browser() as browser:
         parts = []
         for kind, name in entries():

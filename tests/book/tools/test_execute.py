@@ -8,6 +8,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
+from book.tools import notebooks
 from book.tools.execute import keep_stored
 from course.claims.ledger import MIME
 
@@ -70,3 +71,12 @@ def test_the_last_digits_of_a_figure_change_only_with_what_is_shown(text, new, e
 def test_a_text_that_another_processor_may_print_so_stays_as_it_is(stored, new, kept):
     data, _ = executed(({"text/plain": stored}, {}), ({"text/plain": new}, {}))
     assert data["text/plain"] == (stored if kept else new)
+
+
+def test_copies_that_jupyterlab_keeps_are_no_notebooks_of_the_book(tmp_path, monkeypatch):
+    for name in ("01_one", "solutions/01_one", ".ipynb_checkpoints/01_one-checkpoint"):
+        (tmp_path / "book" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"book/{name}.ipynb").touch()
+    monkeypatch.setattr(notebooks, "ROOT", tmp_path)
+    names = [path.relative_to(tmp_path / "book").as_posix() for path in notebooks.of_the_book()]
+    assert names == ["01_one.ipynb", "solutions/01_one.ipynb"]

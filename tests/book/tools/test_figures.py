@@ -78,7 +78,6 @@ def test_the_line_stands_under_a_figure_and_not_under_a_slider_with_what_was_dra
     assert cited.startswith("Figure 2.1 of “") and cited.endswith(f", {url}. CC BY 4.0.")
     for kind in ("svg", "png"):
         (drawn / f"fig-one.{kind}").touch()
-    for kind in ("svg", "png"):
         link = f'href="../_static/figures/fig-one.{kind}" download="fig-one.{kind}"'
         assert link in offered()
 

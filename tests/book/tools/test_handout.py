@@ -7,8 +7,6 @@ import pytest
 from nbclient import NotebookClient
 
 from book.tools.address import ROOT
-from book.tools.edition.handout import hand_out
-from book.tools.edition.tree import Edition
 from book.tools.notebooks import cells, read
 from book.tools.wheels import NAMES
 
@@ -34,13 +32,6 @@ def packages(handout, tmp_path_factory):
     for name in NAMES:
         shutil.unpack_archive(handout / "wheels" / name, folder, "zip")
     return folder
-
-
-@pytest.mark.full
-def test_some_chapters_can_be_handed_out(tmp_path):
-    hand_out(Edition(chapters=frozenset({1, 14})), tmp_path / "handout")
-    names = [path.name[:2] for path in sorted(tmp_path.glob("handout/*.ipynb"))]
-    assert names == ["00", "01", "14", "re"]  # recipes are no chapter
 
 
 @pytest.mark.full

@@ -21,7 +21,7 @@ def sources():
     """Each solution's cell by the name of its function."""
     return {
         secret.name: cell.source
-        for path in sorted(ROOT.glob("book/**/*.ipynb"))
+        for path in notebooks.of_the_book()
         for cell in notebooks.cells(path)
         if "solution" in notebooks.tags(cell)
         for secret in solutions(path)

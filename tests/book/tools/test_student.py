@@ -1,7 +1,5 @@
 """What students get of a chapter, and how its cells wait for what is not written yet."""
 
-from types import SimpleNamespace
-
 import nbformat
 import pytest
 from nbclient import NotebookClient
@@ -10,7 +8,7 @@ from book.tools.address import ROOT
 from book.tools.edition.student import INSTEAD, exchange, needs, rewrite
 from book.tools.notebooks import read, tags
 from course import check
-from course.handout import Waiting, written, written_or
+from course.handout import written, written_or
 from minivit import patches
 
 
@@ -64,7 +62,7 @@ def test_a_cell_needs_what_the_cells_before_it_need_for_it():
     assert needs(list(cells), stubs) == list(cells.values())
 
 
-def test_a_stub_is_not_written_and_only_a_cell_whose_functions_are_waits_for_nothing():
+def test_a_stub_is_not_written_and_the_packages_own_stands_in_for_it():
     def half(x):
         if x:
             raise NotImplementedError("later")
@@ -74,13 +72,6 @@ def test_a_stub_is_not_written_and_only_a_cell_whose_functions_are_waits_for_not
     assert written(len) and written(lambda x: x) and written(half)
     assert written_or(half, "minivit.patches") is half
     assert written_or(patchify, "minivit.patches") is patches.patchify
-
-    waiting, tree = Waiting({"f": abs, "g": stub}), SimpleNamespace(body=[1])
-    for line in ("a = 1\n", "# needs: f\n"):
-        waiting.note([line])
-        assert waiting.visit_Module(tree) is tree
-    waiting.note(["# needs: f, g\n"])
-    assert waiting.needed == ["f", "g\n"]
 
 
 def test_in_a_notebook_cells_wait_and_then_run():

@@ -1,12 +1,10 @@
 """A simulated class: forty notebooks of chapter 3, made from its solutions and known wrong answers.
 
-``python -m tests.course.grading.classroom FOLDER`` writes them. ``expected.csv`` beside this file
-says what each must get.
+``expected.csv`` beside this file says what each must get.
 """
 
 import json
 import runpy
-import sys
 from pathlib import Path
 
 from course.grading.answers import BOOK, chapter, solution
@@ -104,7 +102,6 @@ def code(source: str, id: str = "own") -> dict:
 def classroom(decoy: Path) -> dict[str, str]:
     """The text of each student's notebook; one of them deletes the folder ``decoy``."""
     known = ANSWERS.read_text(encoding="utf-8")
-    other = {name: f"{name} = CORRECT[{name!r}]" for name in NAMES}
     half = {name: SOLVED[name] for name in NAMES[:2]}
     helped = first("    return shifted(tokens, table)\n")
     helper = SOLVED[FIRST].replace(f"def {FIRST}(", "def shifted(")
@@ -115,7 +112,7 @@ def classroom(decoy: Path) -> dict[str, str]:
     return {
         "right": notebook(SOLVED),
         "right_with_solutions_in_it": notebook(SOLVED, full=True),
-        "right_otherwise": notebook(other, before=known),
+        "right_otherwise": notebook(dict.fromkeys(NAMES, ""), before=known),
         **{f"wrong_{turn}": notebook(wrong(turn), before=known) for turn in range(9)},
         "half": notebook(half),
         "one_only": notebook({NAMES[-1]: SOLVED[NAMES[-1]]}),
@@ -155,7 +152,3 @@ def write(folder: Path, names: tuple[str, ...] = ()) -> None:
     for student, text in classroom(decoy).items():
         if not names or student in names:
             (folder / f"{student}.ipynb").write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))

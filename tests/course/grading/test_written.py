@@ -27,12 +27,8 @@ def read_rows(path):
 
 def test_a_part_of_the_points_for_a_part_of_the_expectations():
     assert [share("failed", met, 8) for met in (-1, 0, 2, 8, 9)] == [0, 0, 1 / 4, 7 / 8, 7 / 8]
-    assert [share(state, 4, 8) for state in ("passed", "stopped", "open", "missing")] == [
-        1,
-        1 / 2,
-        0,
-        0,
-    ]
+    parts = {"passed": 1, "stopped": 1 / 2, "open": 0, "missing": 0}
+    assert {state: share(state, 4, 8) for state in parts} == parts
     assert share("failed", 3, 1) == share("failed", 0, 0) == 0
 
 
@@ -109,15 +105,7 @@ def test_a_place_without_notebooks_and_options_without_sense_are_refused(tmp_pat
 def test_bytes_that_nobody_encoded_are_a_value_error():
     sizes_disagree = b'{"dtype": "torch.float32", "shape": [9], "data": ""}'
     no_dtype = b'{"dtype": "os", "shape": [], "data": ""}'
-    for data in (
-        b"",
-        b"[]",
-        b"{}",
-        b"\xff",
-        b"[" * 10**5,
-        b'{"plain": []}',
-        sizes_disagree,
-        no_dtype,
-    ):
+    no_json = (b"", b"\xff", b"[" * 10**5)
+    for data in (*no_json, b"[]", b"{}", b'{"plain": []}', sizes_disagree, no_dtype):
         with pytest.raises(ValueError, match="not what encode writes"):
             codec.decode(data)

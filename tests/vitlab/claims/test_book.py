@@ -72,12 +72,11 @@ def test_the_figure_of_a_cell(name, figures):
 
 
 def cifar10(count):
-    from studies.runner.survey import NotHere
     from studies.shared import inputs  # reads the data once
 
     try:
         return inputs.pictures("CIFAR10", count)
-    except NotHere as reason:
+    except FileNotFoundError as reason:
         pytest.skip(str(reason))
 
 

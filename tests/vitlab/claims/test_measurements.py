@@ -67,9 +67,8 @@ def raiser(error):
     return function
 
 
-@pytest.mark.parametrize(
-    ("error", "state", "reason"),
-    [
+def test_an_error_is_a_refusal_or_the_audit_s_own(monkeypatch):
+    for error, state, reason in (
         (NotApplicable("needs\nmore"), "cannot be asked", "needs"),
         (ValueError("no grid"), "cannot be asked", "no grid (test_measurements.py, line "),
         (TypeError(""), "cannot be asked", "TypeError (test_measurements.py, line "),
@@ -78,12 +77,10 @@ def raiser(error):
         (AssertionError(), "failed", "an error in the audit: AssertionError"),
         (MemoryError(), "failed", "out of memory: try a smaller --batch-size"),
         (torch.OutOfMemoryError("CUDA out of memory"), "failed", "out of memory: try"),
-    ],
-)
-def test_an_error_is_a_refusal_or_the_audit_s_own(monkeypatch, error, state, reason):
-    monkeypatch.setitem(MEASUREMENTS, "X01", Measurement("X01", raiser(error)))
-    row = ask("X01", Subject(nn.Identity(), torch.zeros(1, 3, 4, 4)), 0)
-    assert row["state"] == state and row["reason"].startswith(reason)
+    ):
+        monkeypatch.setitem(MEASUREMENTS, "X01", Measurement("X01", raiser(error)))
+        row = ask("X01", Subject(nn.Identity(), torch.zeros(1, 3, 4, 4)), 0)
+        assert row["state"] == state and row["reason"].startswith(reason)
 
 
 def test_an_instrument_that_does_not_know_the_model_says_why_and_where():

@@ -19,15 +19,6 @@ NOTEBOOK = ROOT / "book/ledger/ten_models.ipynb"
 NAMES = ["vit_tiny_patch16_224.augreg_in21k_ft_in1k", "mobilenetv3_small_050.lamb_in1k"]
 
 
-def test_it_asks_ten_models_and_stores_no_output():
-    cells = nbformat.read(NOTEBOOK, as_version=4).cells
-    code = [cell for cell in cells if cell.cell_type == "code"]
-    assert not any(cell.outputs or cell.execution_count for cell in code)
-    space: dict = {}
-    exec(code[0].source, space)
-    assert len(space["MODELS"]) == 10 and set(space["BESIDE"]) <= set(space["MODELS"])
-
-
 @pytest.fixture
 def caches(tmp_path):
     """Weights drawn at random where the libraries look for those that were fetched."""

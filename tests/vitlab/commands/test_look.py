@@ -1,7 +1,5 @@
 """`minivit look`: a picture of attention."""
 
-import re
-
 import numpy as np
 import pytest
 import torch
@@ -51,23 +49,3 @@ def test_the_panels_are_rollout_and_the_heads_of_the_block():
     overlay = panels[f"rollout of all blocks: {carried.max():.2f}"][1].get_array()
     expected = heat(carried / carried.max(), (8, 8), (32, 32))
     np.testing.assert_allclose(overlay, expected, rtol=1e-4)
-
-
-def test_what_cannot_be_drawn_is_one_line(photo, capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.png").write_text("no image")
-    before = sorted(tmp_path.iterdir())
-    for options, value in (
-        ([photo, "--model", "digits_resnet"], "ResNet computes no attention between tokens"),
-        ([photo, "--model", "digits_vit", "--block", "9"], "--block 9: expected one of 4 blocks"),
-        (
-            [photo, "--model", "digits_vit", "--out", "a.txt"],
-            ".png or .svg or .pdf file .*: got a.txt",
-        ),
-        ([photo, "--model", "gone"], "no model 'gone'"),
-        (["a.png", "--model", "digits_vit"], "expected an image at a.png"),
-    ):
-        assert main(["look", *map(str, options)]) == 2
-        lines = capsys.readouterr().err.splitlines()
-        assert len(lines) == 1 and re.search(value, lines[0])
-    assert sorted(tmp_path.iterdir()) == before

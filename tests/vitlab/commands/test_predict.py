@@ -68,18 +68,6 @@ def test_a_broken_image_is_a_line_of_the_table_and_the_rest_goes_on(album, tmp_p
     assert predict(tmp_path / "bad") == 2 and capsys.readouterr().out == ""
 
 
-def test_what_cannot_be_is_said_before_the_work(album, capsys, monkeypatch):
-    monkeypatch.setattr("vitlab.commands.command.open_picture", None)
-    for option, value, text in (
-        ("--csv", "a.txt", "a .csv file in a folder that exists: got a.txt"),
-        ("--json", "no/such/a.json", "in a folder that exists: got no/such/a.json"),
-        ("--batch-size", "0", "at least 1: got --batch-size 0"),
-        ("--size", "9", "patches of 2 x 2 do not divide an image of 9 x 9"),
-    ):
-        assert predict(album, option, value) == 2
-        assert text in capsys.readouterr().err
-
-
 def test_other_sizes_and_models_of_other_libraries_predict_too(album, capsys, monkeypatch):
     model = minivit.load("digits_vit", image_size=16)
     assert predict(album / "c.png", "--size", 16, "--top", 1) == 0

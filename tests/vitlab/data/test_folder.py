@@ -60,6 +60,8 @@ def test_images_go_to_three_parts_with_their_labels_prepared_as_a_model_would(ro
     assert data.train.images.shape == (11, 1, 8, 8)
     assert data.train.labels.bincount().tolist() == [7, 4]
     assert load_data(root).test.images.shape[1:] == (3, 64, 64)
+    renamed(root, "bullet train", "Testudo")  # no names of parts
+    assert folder(root, 8).classes == ("Testudo", "bullet train")
 
 
 def test_the_parts_do_not_depend_on_the_order_of_listing_or_on_where_the_folder_lies(
@@ -156,11 +158,6 @@ def test_an_image_in_two_parts_is_warned_of_and_a_class_without_training_refused
 def renamed(root, cat, dog):
     (root / "cat").rename(root / cat)
     (root / "dog").rename(root / dog)
-
-
-def test_classes_whose_names_have_that_of_a_part_in_them_are_classes(root):
-    renamed(root, "bullet train", "Testudo")
-    assert folder(root, 8).classes == ("Testudo", "bullet train")
 
 
 def few(root, left=2):

@@ -14,17 +14,6 @@ def stored(tmp_path, image, name="image.png", **settings):
     return open_picture(tmp_path / name)
 
 
-def test_colours_come_through_every_format(tmp_path):
-    for name in ("a.png", "a.bmp", "a.tiff", "a.ppm", "a.tga"):
-        opened = stored(tmp_path, Image.fromarray(COLOUR), name)
-        assert opened.mode == "RGB" and np.array_equal(np.array(opened), COLOUR), name
-    smooth = np.linspace(0, 250, 32 * 48 * 3).reshape(32, 48, 3).astype(np.uint8)
-    for name in ("a.jpg", "a.webp", "a.gif", "a.avif"):  # which lose something
-        opened = stored(tmp_path, Image.fromarray(smooth), name, quality=95)
-        assert opened.mode == "RGB", name
-        assert np.abs(np.array(opened).astype(int) - smooth).mean() < 8, name
-
-
 def test_each_mode_becomes_grey_or_colour(tmp_path):
     opened = stored(tmp_path, Image.fromarray(GREY))
     assert opened.mode == "L" and np.array_equal(np.array(opened), GREY)
@@ -64,16 +53,6 @@ def test_what_is_transparent_lies_on_white(tmp_path):
     grey = Image.fromarray(np.array([[[80, 0], [80, 255]]], np.uint8))
     assert grey.mode == "LA"
     assert np.array(stored(tmp_path, grey)).tolist() == [[[255] * 3, [80] * 3]]
-
-
-@pytest.mark.parametrize(("orientation", "turn"), [(1, lambda x: x), (2, lambda x: x[:, ::-1]), (3, lambda x: x[::-1, ::-1]), (6, lambda x: np.rot90(x, -1)), (8, np.rot90)])  # fmt: skip
-def test_an_image_is_turned_as_its_exif_tag_says(tmp_path, orientation, turn):
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    opened = stored(tmp_path, Image.fromarray(COLOUR), exif=exif)
-    assert np.array_equal(np.array(opened), turn(COLOUR))
-    broken = stored(tmp_path, Image.fromarray(COLOUR), exif=b"Exif\x00\x00garbage")
-    assert np.array_equal(np.array(broken), COLOUR)  # is passed over
 
 
 def test_images_are_fitted_to_channels_and_size_all_as_one_by_one():

@@ -32,13 +32,3 @@ def test_one_quarter_is_a_digit_of_the_class_whatever_surrounds_it():
     again = plant_digits(20)
     assert torch.equal(one.images, again.images)
     assert not torch.equal(one.images, plant_digits(20, seed=1).images)
-
-
-def test_patches_are_those_of_the_quarter():
-    planted = plant_digits(30)
-    grey = torch.zeros(30, 1, 16, 16)
-    for i, where in enumerate(planted.quarters):
-        quarter(grey[i], where).fill_(1)
-    for side in (2, 4, 8):
-        cells = grey.unfold(2, 16 // side, 16 // side).unfold(3, 16 // side, 16 // side)
-        assert torch.equal(planted.patches(side), cells[..., 0, 0].flatten(1))

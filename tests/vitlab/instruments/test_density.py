@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 import torch
 
 import minivit
@@ -10,14 +9,13 @@ from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import close
 from tests.vitlab.instruments.test_curvature import (
     LABELS,
-    dense,
     flat,
     images,
     loss_of,
     normed,
     small,
 )
-from vitlab.instruments import curvature, density, filter_normalised, landscape
+from vitlab.instruments import density, filter_normalised, landscape
 from vitlab.instruments.density import quadrature
 from vitlab.instruments.weights import WeightLoss
 from vitlab.krylov import random_like
@@ -55,21 +53,13 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
     assert math.isnan(one.below().half)
 
 
-@pytest.mark.parametrize("gauss_newton", [False, True])
-def test_the_density_of_a_network_has_the_moments_of_its_matrix(gauss_newton):
+def test_the_density_of_a_network_is_that_of_its_matrix():
     model, x = small(), images()
-    H = torch.func.hessian(loss_of(model, x, LABELS))(flat(model))
-    found = density(model, x, LABELS, probes=300, steps=10, gauss_newton=gauss_newton)
-    if gauss_newton:
-        H = dense(WeightLoss(model, x, LABELS).gauss_newton(), len(H))
-        assert found.negative.mean < 1e-6
-    else:
-        known = torch.linalg.eigvalsh(H)
-        share = known.clamp(max=0).abs().sum() / known.abs().sum()
-        assert abs(found.negative.mean - share) < 0.03 and share > 0.05
-    for power, known in (1, H), (2, H @ H):
-        moment = (found.shares * found.points**power).sum(1)
-        assert abs(moment.mean() - known.diagonal().mean()) < 4 * moment.std() / 300**0.5
+    loss = WeightLoss(model, x, LABELS)
+    for gauss_newton, product in (False, loss.hessian()), (True, loss.gauss_newton()):
+        found = density(model, x, LABELS, probes=3, steps=10, gauss_newton=gauss_newton)
+        close(found.shares, quadrature(product, loss.point, 3, 10).shares)
+        assert (found.negative.mean > 0.05) != gauss_newton
 
 
 def test_the_loss_at_every_place_is_that_of_the_moved_weights():
@@ -103,18 +93,6 @@ def test_random_directions_have_the_models_lengths_filter_by_filter_and_leave_th
     parts = loss.split(filter_normalised(loss, random_like(loss.point)))
     assert not parts["class_token"].any()  # is no filter, and a filter of zero stays
     assert not parts["head.weight"][0].any() and parts["head.weight"].isfinite().all()
-
-
-def test_a_scale_that_norms_undo_changes_no_filter_normalised_surface():
-    """That is what filter normalisation is for: Li et al. (2018)."""
-    model, scaled, x = normed(), normed(), images()
-    for parameter in scaled[0].parameters():
-        parameter.mul_(4)
-    how = {"batch_statistics": True}
-    surfaces = [landscape(m, x, LABELS, points=3, **how).loss for m in (model, scaled)]
-    close(*surfaces, 1e-4)
-    tops = [curvature(m, x, LABELS, "0.weight", k=1, steps=8, **how).top for m in (model, scaled)]
-    assert tops[0] > 10 * tops[1]
 
 
 def test_what_is_no_plane_is_refused():

@@ -1,4 +1,4 @@
-"""Distances and rollouts of attention that is known, and relevance where the cause was planted."""
+"""Distances and rollouts of attention that is known, and what has none."""
 
 from functools import partial
 
@@ -39,19 +39,17 @@ def test_to_itself_to_all_alike_and_a_step_along_each_axis_have_known_distances(
     assert found.uniform.item() == pytest.approx(distances(GRID, (4, 6)).mean().item())
 
 
-def test_tokens_that_stand_nowhere_are_left_out_and_what_they_take_is_told():
+def test_tokens_that_stand_nowhere_are_left_out():
     weights = torch.ones(1, N + 2, N + 2)
     weights[:, 2:, 2:] = shift(0, 1) + shift(0, -1)  # each patch: 2 of 4 to patches
     weights[:, :2] = torch.rand(2, N + 2, generator=torch.Generator().manual_seed(0))
     found = attention_distance(Known(weights, extra=2), images())
     assert found.pixels.item() == pytest.approx((3 * 8 + 24) / 4)
-    assert found.patches.item() == pytest.approx(0.5)
     weights = torch.zeros(2, N + 1, N + 1)
     weights[..., 0] = 1  # all to the extra token
     weights[0, 1, :] = torch.eye(N + 1)[4]  # but the first patch, to the third to its right
     found = attention_distance(Known(weights, extra=1), images())
     assert found.pixels[0, 0].item() == pytest.approx(24) and found.pixels[0, 1].isnan()
-    assert found.patches[0].tolist() == pytest.approx([1 / N, 0])
 
 
 def test_weights_that_all_images_share_count_for_each():
@@ -90,66 +88,6 @@ def test_heads_are_averaged_and_blocks_are_multiplied_the_last_one_leftmost(iden
     for matrix, known in zip(found.matrices[:, 0], (a, b @ a, c @ b @ a), strict=True):
         torch.testing.assert_close(matrix, known, rtol=1e-6, atol=1e-7)
         torch.testing.assert_close(matrix.sum(1), torch.ones(N).double())
-
-
-PATCH, OTHER = 5, 7
-
-
-class Looking(nn.Module):
-    """Attention with given weights, in which each head carries a channel of its own."""
-
-    def __init__(self, rows):
-        super().__init__()
-        self.rows = rows  # [heads, tokens, tokens]
-
-    def forward(self, x):
-        weights = self.rows.log().expand(len(x), -1, -1, -1).softmax(-1)
-        return x + (weights @ x.mT[..., None])[..., 0].mT
-
-
-class Planted(nn.Module):
-    """Both channels of a patch are its mean; those of the class token, one with minus, the logits."""
-
-    def __init__(self, *rows):
-        super().__init__()
-        self.embed = nn.Conv2d(1, 2, 8, 8, bias=False)
-        self.embed.weight.data.fill_(1 / 64)
-        self.blocks = nn.ModuleList(map(Looking, rows))
-
-    def forward(self, x):
-        patches = self.embed(x).flatten(2).mT
-        x = torch.cat([torch.zeros_like(patches[:, :1]), patches], 1)
-        for block in self.blocks:
-            x = block(x)
-        return x[:, 0] * torch.tensor([1.0, -1.0])
-
-
-def looking(query, *at):
-    """Weights with which one query of each head looks at a token, and all others at themselves."""
-    rows = torch.eye(N + 1).expand(len(at), -1, -1).clone()
-    for head, token in enumerate(at):
-        rows[head, query] = 0
-        rows[head, query, token] = 1
-    return rows
-
-
-PICTURES = torch.rand(2, 1, 24, 32, generator=torch.Generator().manual_seed(0)) + 0.5
-MEANS = nn.functional.avg_pool2d(PICTURES, 8).flatten(1).double()
-
-
-def of_class(model, number):
-    return relevance(model, PICTURES, torch.full((2,), number)).patches[-1]
-
-
-def test_relevance_finds_the_patch_and_what_it_has_carried_on():
-    """The class token looks at a patch that has looked at another."""
-    model = Planted(looking(1 + PATCH, 1 + OTHER, 1 + OTHER), looking(0, 1 + PATCH, 1 + PATCH))
-    both, other = MEANS[:, PATCH] + MEANS[:, OTHER], MEANS[:, OTHER]
-    known = torch.zeros(2, N, dtype=torch.float64)
-    known[:, PATCH] = both / 2  # a weight of 1 times its slope, in one of two heads
-    known[:, OTHER] = both / 2 * other / 2
-    torch.testing.assert_close(of_class(model, 0), known, rtol=1e-5, atol=0)
-    assert of_class(model, 1).abs().max() == 0  # all attention speaks against it
 
 
 def test_what_has_no_rollout_or_relevance_is_refused():

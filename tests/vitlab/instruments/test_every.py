@@ -6,7 +6,6 @@ import matplotlib
 import pytest
 import torch
 from jaxtyping import TypeCheckError
-from matplotlib.figure import Figure
 
 import minivit
 from tests.parity import draw
@@ -14,7 +13,7 @@ from tests.refusals import assert_refused, unchecked
 from tests.vitlab.instruments.models import DEPTH, everybodys
 from vitlab import instruments as analysis
 from vitlab.calls import activation, sublayer
-from vitlab.figures import attention_overlay, gallery, rollout_overlay
+from vitlab.figures import attention_overlay, rollout_overlay
 from vitlab.inversion import invert
 
 matplotlib.use("Agg")
@@ -49,7 +48,6 @@ OF_IMAGES = LABELLED | {
 OF_ONE_BATCH = {
     "activation": lambda m, x, y: activation(m, BLOCK)(x),
     "cka": lambda m, x, y: analysis.cka(m, x.repeat(3, 1, 1, 1), BLOCK, "patch_embed").values,
-    "spectrum": lambda m, x, y: analysis.spectrum(m, x[:1], at=BLOCK).values,
     "sublayer": lambda m, x, y: sublayer(m, BLOCK, x)[1],
     "invert": lambda m, x, y: invert(m, x, at=BLOCK, steps=2).feature_distance,
     "attention overlay": lambda m, x, y: drawn(attention_overlay(m, x[0])),
@@ -122,10 +120,6 @@ def test_a_wrong_shape_is_caught_while_the_tests_run():
     x, y = torch.rand(5, 3), torch.rand(4, 2)
     with pytest.raises(TypeCheckError, match=r"ridge[\s\S]*rows=5"):
         analysis.ridge(x, y)  # not as many rows of targets as of features
-    with pytest.raises(TypeCheckError, match="patch_means"):
-        analysis.patch_means(x, (1, 1))
-    with pytest.raises(TypeCheckError, match="parameter 'labels'"):
-        gallery(Figure().subplots(), torch.rand(2, 3, 8, 8), torch.tensor([0, 1, 2]), ["one"])
     with pytest.raises(TypeCheckError, match="Ridge"):
         analysis.Ridge(torch.ones(3, 2), *torch.ones(2, 3), torch.ones(5, 3))
     with unchecked(), pytest.raises(ValueError, match="features .* and targets .*three rows"):

@@ -93,7 +93,7 @@ def test_what_cannot_be_measured_is_refused():
     cases = [
         ({"at": "block.0"}, LookupError, "no module matches 'block.0'; near names"),
         ({"at": "blocks.*"}, ValueError, "the name of one module"),
-        ({"at": "head"}, ValueError, r"expected a map, or tokens on the grid .*\[\(3, 4\)\]: 'head' gives \[\[2, 5\]\]"),
+        ({"at": "head"}, ValueError, r"\[2, 5\] is neither tokens of a known grid nor a map"),
         ({"at": "blocks.0", "place": (3, 0)}, ValueError, r"the 3 x 4 positions of 'blocks.0': got \(3, 0\)"),
         ({"at": "blocks.0", "place": 2}, ValueError, r"expected place=\(rows, columns\): got 2"),
     ]  # fmt: skip

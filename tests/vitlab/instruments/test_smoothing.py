@@ -11,7 +11,6 @@ from tests.vitlab.instruments.models import GRID, HEADS, MODELS, Known, everybod
 from vitlab.instruments import (
     attention_response,
     between_patches,
-    box_blur,
     frequency_response,
     gaussian_smoothing,
     mean_attention,
@@ -31,16 +30,6 @@ def test_gaussian_smoothing_goes_from_the_identity_to_the_mean():
     # From patch (1, 1), number 5: to (0, 3), number 3, five away squared, to (1, 2) one.
     known = math.exp(-(5 - 1) / (2 * 0.7**2))
     assert (found[5, 3] / found[5, 6]).item() == pytest.approx(known)
-
-
-def test_a_box_is_the_mean_of_its_square_cut_off_at_the_edges():
-    assert torch.equal(box_blur(GRID, 1), torch.eye(N).double())
-    found = box_blur(GRID, 3)
-    corner = torch.zeros(N).double()
-    corner[[0, 1, 4, 5]] = 1 / 4
-    assert torch.equal(found[0], corner)
-    assert (found[5] > 0).nonzero().flatten().tolist() == [0, 1, 2, 4, 5, 6, 8, 9, 10]
-    torch.testing.assert_close(found.sum(1), torch.ones(N).double())
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -90,13 +79,13 @@ def test_matrices_of_known_response():
     constant[0, 0] = 1  # the wave that is constant, and no other
     eye, to_one = torch.eye(N), torch.eye(N)[[5] * N]
     cases = [
-        (eye, every, every, constant),  # the identity keeps every wave
-        (torch.full((N, N), 1 / N), constant, constant, constant),  # uniform: the mean alone
-        (to_one, every, constant, every),  # attending to one token: all become constant
+        (eye, every, every),  # the identity keeps every wave
+        (torch.full((N, N), 1 / N), constant, constant),  # uniform: the mean alone
+        (to_one, every, constant),  # attending to one token: all become constant
     ]
     for matrix, *known in cases:
         found = frequency_response(matrix, GRID)
-        for part, values in zip((found.gain, found.same, found.constant), known, strict=True):
+        for part, values in zip((found.gain, found.same), known, strict=True):
             torch.testing.assert_close(part, values, atol=1e-7, rtol=1e-7)
     shift = eye[torch.arange(N).view(GRID).roll((1, 2), (0, 1)).flatten()]
     torch.testing.assert_close(frequency_response(shift, GRID).same, every)
@@ -128,7 +117,7 @@ def test_known_attention_of_a_model_by_head():
     found = attention_response(Known(weights, weights.flip(0)), images(3), batch_size=2)
     assert list(found) == ["blocks.0", "blocks.1"]
     known = frequency_response(weights, GRID)
-    for name in "gain", "same", "constant":
+    for name in "gain", "same":
         first, second = (getattr(found[block], name) for block in found)
         torch.testing.assert_close(first, getattr(known, name), atol=1e-6, rtol=0)
         torch.testing.assert_close(second, first.flip(0), atol=1e-6, rtol=0)

@@ -10,7 +10,7 @@ import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import close, random
-from tests.vitlab.tried.by_hand import ends
+from vitlab.calls import sublayer
 from vitlab.instruments import spectrum
 
 VALUES = torch.tensor([4.0, 2.0, 1.0, 1e-3, 0.0]).double()
@@ -43,23 +43,12 @@ def test_lanczos_agrees_with_the_whole_jacobian_at_both_ends(rows, columns):
     close(large.values, torch.full((1, 3), 2.0).double())
 
 
-def vit():
-    return draw(minivit.create("vit_8px", dim=12, heads=3, depth=2).double().eval())
-
-
-@pytest.mark.parametrize("name", ["blocks.1.attention", "blocks.1.mlp", "blocks.0.norm1"])
-def test_a_named_part_is_taken_with_the_input_it_has_in_the_model(name):
-    model, images = vit(), random(2, 1, 8, 8)
-    module, (x, _) = model.get_submodule(name), ends(model, images, [name])[name]
-    close(spectrum(model, images, at=name).values, spectrum(module, x).values)
-
-
 @pytest.mark.parametrize("dense", [True, False])
 def test_modules_that_work_in_place_are_taken_where_they_are_and_change_nothing(dense):
     model, x = nn.Sequential(nn.ELU(inplace=True), nn.Flatten()).eval(), random(2, 6)
     before, expected = x.clone(), x.clamp(max=0).exp().sort(1, descending=True).values
-    for found in spectrum(model, x, dense=dense), spectrum(model, x, at="0", dense=dense):
-        close(found.values, expected)
+    for function in model, sublayer(model, "0", x.clone())[0]:
+        close(spectrum(function, x, dense=dense).values, expected)
     assert torch.equal(x, before)
 
 
@@ -68,7 +57,7 @@ def test_the_mask_of_a_model_goes_with_its_attention():
     images = random(1, 1, 8, 8)
     attention = model.blocks[0].attention
     weight = attention.out.weight @ attention.qkv.weight[24:]  # each token sees itself alone
-    found = spectrum(model, images, at="blocks.0.attention")
+    found = spectrum(*sublayer(model, "blocks.0.attention", images))
     close(found.values[0], torch.linalg.svdvals(weight).repeat_interleave(16))
 
 
@@ -88,9 +77,7 @@ def test_known_singular_values_give_known_ranks_and_in_half_precision_the_digits
 
 
 def test_what_has_no_spectrum_is_refused():
-    trained = nn.Sequential(nn.Identity(), nn.Dropout()).eval()
-    trained[1].train()
-    model, x, images = vit(), random(2, 3), random(1, 1, 8, 8)
+    x = random(2, 3)
     cases = [
         (torch.sin, x.int(), TypeError, "floating numbers: got torch.int32"),
         (torch.sin, x[:0], ValueError, r"\[batch, ...\], one entry or more: got \[0, 3\]"),
@@ -103,9 +90,3 @@ def test_what_has_no_spectrum_is_refused():
         for function, x, kind, said in cases
         for dense in (True, False)
     )
-    assert_refused([
-        (lambda: spectrum(trained, x, at="0"), ValueError, r"training mode .* call eval\(\) first"),
-        (lambda: spectrum(model, images, at="blocks.1.attn"), LookupError, "no module matches 'blocks.1.attn'; near"),
-        (lambda: spectrum(model, images, at="blocks.?"), ValueError, r"one module: got 'blocks.\?', for \['blocks.0', 'blocks.1'\]"),
-        (lambda: spectrum(model, images, at="pool"), LookupError, "no module matches 'pool'"),
-    ])  # fmt: skip

@@ -2,13 +2,12 @@
 
 import pytest
 import torch
-from torch import nn
 
 import minivit
 from tests.parity import draw
-from tests.vitlab.instruments.models import DIM, MODELS, Scaled, everybodys, images
+from tests.vitlab.instruments.models import MODELS, Scaled, everybodys, images
 from tests.vitlab.tried.by_hand import ends
-from vitlab.instruments import branch_ratios, branch_variance, feature_variance
+from vitlab.instruments import branch_ratios, branch_variance
 from vitlab.instruments.variance import variance_over_positions
 
 N = 12  # patches
@@ -42,56 +41,11 @@ def test_everybodys_streams_and_branches_are_those_of_their_patches(name):
     assert (found.values <= found.mean_square).all()
 
 
-class ChannelsLast(nn.Module):
-    """Maps as in Swin, ``[batch, rows, columns, dim]``; then half as many rows and columns."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed, self.block, self.merged = nn.Conv2d(3, DIM, 8, 8), nn.ReLU(), nn.Identity()
-
-    def forward(self, images):
-        x = self.block(self.embed(images).movedim(1, -1))
-        return self.merged(x[:, :2, ::2])
-
-
-def test_a_map_with_its_channels_last_is_read_along_its_rows_and_columns():
-    model = ChannelsLast()
-    maps = model.embed(images()).relu().double()
-    with pytest.raises(ValueError, match=r"known size.*got \[2, 2, 2, 24\]; give grid"):
-        feature_variance(model, images(), "merged")
-    for name, grid, known in ("block", None, maps), ("merged", (2, 2), maps[:, :, :2, ::2]):
-        found = feature_variance(model, images(), name, grid=grid).values[0]
-        torch.testing.assert_close(found, known.flatten(2).var(2, correction=0).mean())
-
-
 def test_a_branch_that_is_a_multiple_of_the_skip_has_that_ratio():
     found = branch_ratios(Scaled(2, -0.5, 0.25), images())
     assert found.names == ("parts.0", "parts.1")  # the last sum goes into no module
     known = torch.tensor([[2.0], [0.5]]).expand(2, 12).double()
     torch.testing.assert_close(found.ratio, known, rtol=1e-6, atol=0)
-    torch.testing.assert_close(found.skip[1], 3 * found.skip[0], rtol=1e-6, atol=0)
-    torch.testing.assert_close(found.branch, found.skip * known, rtol=1e-6, atol=0)
-
-
-class Given(nn.Module):
-    """The last part of the branch is given the skip beside it: so write BERT's heirs."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed, self.norm, self.output = nn.Conv2d(1, DIM, 4, 4), nn.LayerNorm(DIM), Adds()
-
-    def forward(self, images):
-        x = self.embed(images).flatten(2).mT
-        return self.output(self.norm(x), x)
-
-
-class Adds(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.dense = nn.Linear(DIM, DIM)
-
-    def forward(self, x, skip):
-        return self.dense(x) + skip
 
 
 ONE = {"depth": 1}
@@ -100,7 +54,6 @@ ORDERS = [  # and what the last branch skips: the input or the output of a modul
     (lambda: minivit.create("feedforward_8px", **ONE), ("blocks.0.mlp", "blocks.0.mixing"), "blocks.0.norm2", 0),
     (lambda: minivit.create("vit_8px", **ONE, norm="post"), ("blocks.0.attention", "blocks.0.mlp"), "blocks.0.norm1", 1),
     (lambda: minivit.remove(minivit.create("vit_8px", **ONE), "norm"), ("blocks.0.attention", "blocks.0.mlp"), "blocks.0.mlp", 0),
-    (Given, ("output.dense",), "norm", 0),
 ]  # fmt: skip
 
 
@@ -109,5 +62,7 @@ def test_every_order_of_parts_and_norms_is_understood(make, names, part, end):
     model, pictures = draw(make()).eval(), torch.rand(2, 1, 8, 8)
     found = branch_ratios(model, pictures)
     assert found.names == names
-    skip = ends(model, pictures, [part])[part][end].double().norm(dim=-1).mean(0)
-    torch.testing.assert_close(found.skip[-1], skip, rtol=1e-5, atol=0)
+    seen = ends(model, pictures, [part, names[-1]])
+    skip, branch = (x.double().norm(dim=-1) for x in (seen[part][end], seen[names[-1]][1]))
+    known = (branch / skip).mean(0)
+    torch.testing.assert_close(found.ratio[-1], known, rtol=1e-5, atol=0)

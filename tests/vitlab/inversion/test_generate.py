@@ -1,8 +1,6 @@
 """Generated inputs: the source's rule step by step, the better one, and who recognises them."""
 
-import math
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -22,13 +20,6 @@ def linear(w):
     model = Function(lambda images: torch.einsum("nchw,kchw->nk", images, model.w))
     model.w = nn.Parameter(w)
     return model
-
-
-def wrapped(model):
-    """A classifier that gives its logits in an object, as Hugging Face's do."""
-    other = Function(lambda x: SimpleNamespace(logits=model(x)))
-    other.model, other.preprocess = model, model.preprocess
-    return other
 
 
 def small(**changes):
@@ -116,15 +107,13 @@ def test_fourier_images_start_grey_stay_in_range_and_prefer_low_frequencies():
         painting.improve(seen, (seen * w).sum((1, 2, 3)), 0)
     picture = painting.finished() * 0.4 + 0.2
     assert 0 <= picture.min() < 0.3 and 0.7 < picture.max() <= 1
-    still = Fourier((3, 1, 16, 24), torch.Generator(), w, 0.05, preprocess, views=False)
-    close(still.view(0), still.finished())
     power = torch.fft.fft2(picture[0, 0] - picture[0, 0].mean()).abs().square()
     asked = torch.fft.fft2(w[0, 0] - w[0, 0].mean()).abs().square()
     slow = [power[:3, :3].sum() / power.sum(), asked[:3, :3].sum() / asked.sum()]
     assert slow[0] > 4 * slow[1]
 
 
-NAMES = ("digits_vit", "digits_mixer", "digits_resnet")
+NAMES = ("digits_vit", "digits_mixer")
 
 
 def test_images_are_what_the_inputs_show_and_recognition_is_what_the_judges_say():
@@ -135,7 +124,9 @@ def test_images_are_what_the_inputs_show_and_recognition_is_what_the_judges_say(
     whole = beyond.images * std + model.preprocess.mean[0]
     assert whole.max() > 1.5
     assert (beyond.pictures / 255 - whole.clamp(0, 1)).abs().max() < 0.51 / 255
-    models = {name: minivit.load(name) for name in NAMES[:2]}
+    with torch.inference_mode():  # which is left
+        assert torch.equal(generate(model, 1, steps=3).images, generate(model, 1, steps=3).images)
+    models = {name: minivit.load(name) for name in NAMES}
     pictures = (random(6, 1, 8, 8).abs() * 80).clamp(0, 255).to(torch.uint8)
     classes = torch.tensor([1, 2, 3, 4, 5, 6])
     opinion = recognise(pictures, classes, models)
@@ -147,37 +138,19 @@ def test_images_are_what_the_inputs_show_and_recognition_is_what_the_judges_say(
     assert recognise(pictures, 1, models).accuracy.shape == (2,)
 
 
-def test_logits_may_be_wrapped_in_an_object_and_inference_mode_is_left():
-    model = minivit.load("digits_vit")
-    for method in "fourier", "source":
-        found = generate(model, 3, method=method, steps=3)
-        with torch.inference_mode():
-            other = generate(wrapped(model), 3, method=method, steps=3, size=(1, 8, 8))
-        assert torch.equal(found.images, other.images) and torch.equal(found.logits, other.logits)
-    seen, other = (recognise(found.pictures, 3, {"m": m}) for m in (model, wrapped(model)))
-    assert torch.equal(seen.probability, other.probability)
-
-
 def test_what_cannot_be_generated_is_refused():
     flat = linear(torch.eye(2).view(2, 1, 2, 1) * torch.tensor([0.0, 1]).view(2, 1, 1, 1))
     source = {"method": "source"}
     cases = [
         ({"class_index": 10}, ValueError, r"classes below 10: got \[10\]"),
         ({"class_index": [3, -1]}, ValueError, r"got \[3, -1\]"),
-        ({"class_index": 0.5}, TypeError, "a number of a class, or several: got 0.5"),
-        ({"class_index": []}, TypeError, "a number of a class, or several"),
-        ({"method": "adam"}, ValueError, "fourier, source: got method='adam'"),
-        ({"steps": 0}, ValueError, "got steps=0"),
-        ({"step_size": -1.0}, ValueError, "got step_size=-1.0"),
-        ({"step_size": math.inf}, ValueError, "got step_size=inf"),
-        (source | {"jitter": -1}, ValueError, "got jitter=-1"),
-        (source | {"blur": -0.1}, ValueError, "blur=-0.1"),
-        (source | {"jitter": 4, "jitter_step": 4}, ValueError, "got jitter=4, jitter_step=4"),
-        (source | {"jitter": 4, "jitter_step": 0}, ValueError, "got jitter=4, jitter_step=0"),
+        ({"method": "adam"}, ValueError, "fourier or source .*: got .'adam'"),
+        ({"steps": 0}, ValueError, "got .'fourier', 0"),
+        (source | {"jitter": -1}, ValueError, "got -1 and 1"),
+        (source | {"jitter": 4, "jitter_step": 4}, ValueError, "got 4 and 4"),
         ({"model": flat, "class_index": [1, 0], "size": (1, 2, 1)}, ValueError, "does not depend"),
-        ({"model": flat}, ValueError, "got size=None"),
-        ({"size": (0, 0, 0)}, ValueError, r"got size=\(0, 0, 0\)"),
-        ({"size": (3, 8)}, ValueError, r"got size=\(3, 8\)"),
+        ({"model": flat}, ValueError, r"width\), as .*: got \(0, 0, 0\)"),
+        ({"size": (3, 8)}, ValueError, r"got \(3, 8\)"),
         ({"model": minivit.create("vit_8px")}, ValueError, r"call eval\(\) first"),
         ({"model": minivit.create("vit_8px").eval()}, ValueError, "is the model untrained"),
     ]  # fmt: skip
@@ -188,8 +161,7 @@ def test_what_cannot_be_generated_is_refused():
 def test_what_cannot_be_recognised_is_refused():
     judge, pictures = minivit.load("digits_vit"), torch.zeros(2, 1, 8, 8, dtype=torch.uint8)
     cases = [
-        (pictures.float(), 1, {"m": judge}, r"uint8 images.*: got \[2, 1, 8, 8\] of torch.float32"),
-        (pictures[:0], 1, {"m": judge}, r"got \[0, 1, 8, 8\]"),
+        (pictures.float(), 1, {"m": judge}, r"uint8 .*: got torch.float32 \[2, 1, 8, 8\]"),
         (pictures, 1, {"m": small()}, "expected m.preprocess"),
         (pictures, 12, {"d": judge}, "the 10 classes of d: got .12, 12"),
         (pictures, 1, {"d": minivit.load("digits_vit").train()}, "d is in training mode"),

@@ -18,11 +18,10 @@ def close(a, b, tolerance=1e-12):
     near(a, b, tolerance)
 
 
-def norm_of(dim, eps=1e-6, kind=nn.LayerNorm, zeros=0):
+def norm_of(dim, eps=1e-6, kind=nn.LayerNorm):
     norm = kind(dim, eps=eps).double().requires_grad_(False)
     norm.weight.copy_(1 + 0.3 * random(dim, seed=1))
     norm.bias.copy_(random(dim, seed=2))
-    norm.weight[2 : 2 + zeros] = 0
     return norm
 
 
@@ -59,22 +58,16 @@ def test_fibres_hold_known_vectors_and_every_member_has_the_same_output():
     assert family.scale.isnan().all() and family.scale_error.isinf().all()
     for scale in 1e-3, 1.0, random(2, 5, 1, seed=3).abs():
         close(norm(family.at(2.0, scale)), norm(x), 1e-10)
-    with pytest.raises(ValueError, match="with eps = 0 .* scale: give one"):
-        family.at(2.0)
 
 
 @pytest.mark.parametrize("eps", [0, 1e-3])
 def test_as_many_numbers_are_lost_as_the_jacobian_lacks_in_rank(eps):
-    for zeros in range(5):
-        x, norm = random(4, 9), norm_of(9, eps, zeros=zeros)
-        values = torch.linalg.svdvals(jacobian(norm, x))
-        rank = (values > 1e-10 * values[:, :1]).sum(1)
-        family = fibre(norm, norm(x))
-        assert (rank == 9 - family.dimension).all(), zeros
-        close(norm(family.at(1.5, None if eps else 0.7)), norm(x), 1e-10)
-        if zeros == 1:  # its mean gives a single lost entry back
-            scale = None if eps else x.std(1, correction=0, keepdim=True)
-            close(family.at(x.mean(1, keepdim=True), scale), x, 1e-10)
+    x, norm = random(4, 9), norm_of(9, eps)
+    values = torch.linalg.svdvals(jacobian(norm, x))
+    rank = (values > 1e-10 * values[:, :1]).sum(1)
+    family = fibre(norm, norm(x))
+    assert (rank == 9 - family.dimension).all()
+    close(norm(family.at(1.5, None if eps else 0.7)), norm(x), 1e-10)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -102,23 +95,20 @@ def affine(spread=1.0):
 def test_fibres_meet_the_image_of_an_embedding_in_the_token_they_came_from(eps, dtype):
     weight, offset, x = affine()
     norm = norm_of(20, eps).to(dtype)
-    point = meeting(fibre(norm, norm(x.to(dtype))), weight, offset)
+    tokens, _ = meeting(fibre(norm, norm(x.to(dtype))), weight, offset)
     u = torch.finfo(dtype).eps
-    assert (point.tokens.double() - x).norm() / x.norm() < 1e3 * u
-    close(point.shift.double(), x.mean(-1, keepdim=True), 1e4 * u)
-    close(point.scale.double(), (x.var(-1, correction=0, keepdim=True) + eps).sqrt(), 1e4 * u)
+    assert (tokens.double() - x).norm() / x.norm() < 1e3 * u
 
 
 def test_what_no_layernorm_gave_and_embeddings_that_fill_the_space_are_refused():
-    fibres = fibre(norm_of(12), norm_of(12)(random(2, 5, 12)))
+    fibres, dead = fibre(norm_of(12), norm_of(12)(random(2, 5, 12))), norm_of(6)
+    dead.weight[2] = 0
     cases = [
         (nn.BatchNorm1d(6), random(2, 6), TypeError, "expected a LayerNorm over one axis: got BatchNorm1d"),
         (nn.LayerNorm((2, 6)), random(2, 6), TypeError, "over one axis"),
-        (nn.LayerNorm(6), random(2, 6) * torch.nan, ValueError, "no input"),
         (nn.LayerNorm(6), random(2, 6) + 1, ValueError, "no input .* check gamma and beta"),
-        (nn.LayerNorm(6, elementwise_affine=False), 2 * torch.tensor([1, -1] * 3), ValueError, "no input"),
         (nn.LayerNorm(6, eps=0), torch.tensor([0.5, -0.5] * 3), ValueError, "no input"),
-        (norm_of(6, eps=0, zeros=1), torch.zeros(6), ValueError, "no input"),
+        (dead, torch.zeros(6), ValueError, "without zeros in gamma"),
     ]  # fmt: skip
     assert_refused(
         (partial(fibre, norm.double(), y.double()), kind, said) for norm, y, kind, said in cases

@@ -1,8 +1,10 @@
 """The way back from a block's tokens to the image, checked by the forward pass."""
 
+import os
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +15,8 @@ import vitlab.inversion
 from tests.refusals import assert_refused
 from tests.vitlab.inversion.contracting import made, random, relative
 from vitlab.calls import activation
-from vitlab.inversion import Told, invert, linear_guess, unwind
+from vitlab.data import load_data
+from vitlab.inversion import invert, linear_guess, unwind
 
 
 def pictures(n, seed=0, size=(8, 8)):
@@ -80,10 +83,9 @@ def test_where_blocks_cannot_be_undone_the_way_leads_straight_to_the_pixels(monk
     model, images = made("vit_8px", patch_size=4, dim=24, depth=3, heads=3), pictures(3)
     spoiled(monkeypatch, astray)
     first, pixels, straight = unwound(model, images, "blocks.1").stages
-    assert straight.name == "pixels from blocks.1" and straight.method == ("lbfgs", "lbfgs", "")
-    assert pixels.method == ("", "lbfgs", "lbfgs")
-    assert pixels.error[0].isnan() and pixels.error[1] > 1e-3 and pixels.error[2] < 1e-12
-    assert straight.error[2].isnan() and first.error[0] == 0.5
+    assert straight.name == "pixels from blocks.1" and straight.entries.tolist() == [0, 1]
+    assert pixels.entries.tolist() == [1, 2] and pixels.method == ("lbfgs", "lbfgs")
+    assert pixels.error[0] > 1e-3 and pixels.error[1] < 1e-12 and first.error[0] == 0.5
     spoiled(monkeypatch, lambda found: found.residual.fill_(0.5))  # of no image
     stages = unwound(model, images[:1], "blocks.2").stages
     assert [s.name for s in stages] == ["blocks.2", "pixels from blocks.2"]
@@ -128,21 +130,6 @@ def test_the_guess_is_the_image_where_tokens_are_embedded_patches():
         assert (guess - images).norm() < 0.02 * images.norm(), name
 
 
-@pytest.mark.parametrize(("dim", "told"), [(24, 16), (16, 16), (8, 8)])
-def test_a_search_over_what_an_embedding_tells_is_not_bent_by_it(dim, told):
-    model, images = made("vit_8px", patch_size=4, dim=dim, heads=2), pictures(3)
-    reader = Told(model, "blocks.0").eval()
-    numbers = reader.told(images)
-    bias = model.patch_embedding.projection.bias
-    assert numbers.shape == (3, 4, told)
-    torch.testing.assert_close(
-        (model.patch_embedding(images) - bias).norm(dim=-1), numbers.norm(dim=-1)
-    )
-    torch.testing.assert_close(reader(numbers), tokens(model, images, "blocks.0"))
-    if told == 16:
-        torch.testing.assert_close(reader.images(numbers), images)
-
-
 def test_tokens_that_no_image_gives_are_not_called_exact(monkeypatch):
     monkeypatch.setattr(sys.modules["vitlab.inversion.unwind"], "TRIED", 10)
     model = made("vit_8px", patch_size=4, dim=24, depth=2, heads=3)
@@ -161,70 +148,34 @@ def test_float32_tokens_and_models_are_unwound_to_their_own_digits():
 
 
 def test_a_process_that_never_held_the_image_finds_it(tmp_path):
-    """Trained for seconds on digits; only weights and tokens are handed over."""
-    pytest.importorskip("sklearn")
-    from dataclasses import replace
-
-    from vitlab.data import load_data
-    from vitlab.training import train
-    from vitlab.training.recipe import DEFAULTS
-
-    data = load_data("DIGITS")
-    torch.manual_seed(0)
-    model = minivit.create("vit_8px")
-    train(model, data, replace(DEFAULTS["DIGITS"][1], steps=60))
-    minivit.save(model, tmp_path / "model.safetensors")
-    mean, std = (torch.tensor(x).double().view(-1, 1, 1) for x in (data.mean, data.std))
-    images = (data.test.images[:2].double() / 255 - mean) / std
-    torch.save(tokens(model.double(), images, "blocks.3"), tmp_path / "tokens.pt")
+    """Only the name of a trained model and tokens are handed over."""
+    model = minivit.load("digits_vit").double()
+    images = model.preprocess(load_data("DIGITS").test.images[:2]).double()
+    torch.save(tokens(model, images, "blocks.3"), tmp_path / "tokens.pt")
     code = (
         "import sys, torch, minivit; from vitlab.inversion import unwind\n"
-        f"model = minivit.load('vit_8px', weights={str(tmp_path / 'model.safetensors')!r}).eval()\n"
-        f"found = unwind(model, torch.load({str(tmp_path / 'tokens.pt')!r}), at='blocks.3')\n"
+        "model, tokens = minivit.load('digits_vit'), torch.load('tokens.pt')\n"
+        "found = unwind(model, tokens, at='blocks.3')\n"
         "assert 'sklearn' not in sys.modules and 'vitlab.training' not in sys.modules\n"
-        f"torch.save((found.image, found.exact), {str(tmp_path / 'found.pt')!r})\n"
+        "torch.save((found.image, found.exact), 'found.pt')\n"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    environment = os.environ | {"PYTHONPATH": str(Path.cwd())}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
     image, exact = torch.load(tmp_path / "found.pt")
     assert exact.all()
     assert (relative(image, images) < 1e-6).all()  # 120 dB
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("name", ["digits_vit", "digits_mixer"])
-def test_images_come_back_from_the_last_block_of_a_shipped_model(name):
-    """At 120 dB or more, as ``decibels`` counts: 18 of 20 that it was not trained on."""
-    pytest.importorskip("sklearn")
-    from vitlab.data import load_data
-    from vitlab.inversion import decibels
-
-    model = minivit.load(name).double()
-    images = model.preprocess(load_data("DIGITS").test.images[:20]).double()
-    found = unwind(model, tokens(model, images, "blocks.3"), "blocks.3")
-    back = decibels((found.image - images).flatten(1).norm(dim=1), images) >= 120
-    assert back.sum() >= 18 and found.exact.sum() >= 18
-
-
 def test_what_cannot_be_unwound_is_refused():
     tokens = torch.zeros(1, 16, 64)
-
-    def partly_training():
-        model = made("vit_8px")
-        model.patch_embedding.train()
-        return model
-
     cases = [
         (lambda: nn.Linear(2, 2), None, "blocks.1", TypeError, "minivit.ViT or Mixer.*: got Linear"),
-        (lambda: minivit.create("resnet_8px").eval(), None, "blocks.1", TypeError, "got ResNet"),
         (lambda: made("vit_8px"), None, "blocks.4", ValueError, "blocks.0 to blocks.3: got 'blocks.4'"),
-        (lambda: made("vit_8px"), None, "norm", ValueError, "got 'norm'"),
         (lambda: made("vit_8px"), torch.zeros(2, 15, 64), "blocks.1", ValueError, r"expected tokens \[batch, 16, 64\]: got \[2, 15, 64\]"),
         (lambda: made("vit_8px"), torch.full((1, 16, 64), torch.nan), "blocks.1", ValueError, "tokens of finite numbers"),
-        (lambda: made("vit_8px"), torch.zeros(1, 16, 64).int(), "blocks.1", TypeError, "floating numbers: got torch.int32"),
         (lambda: made("vit_8px", removed=["residual"]), None, "blocks.0", ValueError, "without residuals"),
         (lambda: made("vit_8px", norm="post"), None, "blocks.1", ValueError, "expected norm='pre'"),
-        (partly_training, None, "blocks.1", ValueError, r"call eval\(\) first"),
+        (lambda: made("vit_8px").train(), None, "blocks.1", ValueError, r"call eval\(\) first"),
     ]  # fmt: skip
     assert_refused(
         (partial(unwind, model(), tokens if given is None else given, at), kind, said)

@@ -15,7 +15,6 @@ from vitlab.training.evaluate import (
     confusion,
     evaluate,
     matrix_rows,
-    read_matrix,
 )
 
 MATRIX = torch.tensor([[3, 1, 0], [2, 0, 2], [0, 0, 0]])
@@ -25,19 +24,10 @@ NAMES = ["a cat, asleep", 'the "dog"', "bird"]
 def test_calibration_error_of_a_known_case():
     # Confidence 0.8 three times, right twice; confidence 0.6 once, wrong; bins of their own.
     p = torch.tensor([[0.8, 0.2], [0.8, 0.2], [0.2, 0.8], [0.6, 0.4]])
-    labels = torch.tensor([0, 0, 0, 1])
     expected = 3 / 4 * abs(0.8 - 2 / 3) + 1 / 4 * 0.6
-    assert calibration_error(p, labels) == pytest.approx(expected, rel=1e-6)
-    together = (0.8 * 3 + 0.6) / 4 - 2 / 4
-    assert calibration_error(p, labels, bins=1) == pytest.approx(together, rel=1e-6)
-
+    assert calibration_error(p, torch.tensor([0, 0, 0, 1])) == pytest.approx(expected, rel=1e-6)
     p = torch.tensor([[0.68, 0.32], [0.72, 0.28]])  # both above 10/15 and below 11/15
-    error = calibration_error(p, torch.tensor([0, 1]))
-    assert error == pytest.approx(abs(0.7 - 0.5), rel=1e-6)
-
-    sure = torch.eye(4)
-    assert calibration_error(sure, torch.arange(4)) == 0
-    assert calibration_error(sure, torch.arange(4).roll(1)) == 1
+    assert calibration_error(p, torch.tensor([0, 1])) == pytest.approx(abs(0.7 - 0.5), rel=1e-6)
 
 
 def test_scores_are_those_of_all_images_whatever_the_batch_and_the_mode_stays():
@@ -51,11 +41,9 @@ def test_scores_are_those_of_all_images_whatever_the_batch_and_the_mode_stays():
     logs = model.eval()(model.preprocess(data.train.images)).log_softmax(1)
     true = logs[torch.arange(64), data.train.labels]
     assert a.log_likelihood == pytest.approx(true.mean().item(), rel=1e-5)
-    with pytest.raises(ValueError, match="an image or more to score: got none"):
-        evaluate(model, data.test[torch.arange(0)])
 
 
-def test_a_confusion_matrix_has_images_by_class_in_rows_and_comes_back_from_its_csv():
+def test_a_confusion_matrix_has_images_by_class_in_rows():
     taken = torch.tensor([0, 0, 1, 0, 0, 2, 0, 2])
     labels = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1])
     assert torch.equal(confusion(torch.eye(3)[taken], labels), MATRIX)
@@ -64,19 +52,23 @@ def test_a_confusion_matrix_has_images_by_class_in_rows_and_comes_back_from_its_
     assert rows[0] == [NAMES[0], "4", "3", "0.7500", 'the "dog" (1)']
     assert rows[1] == [NAMES[1], "4", "0", "0.0000", "a cat, asleep (2)"]
     assert rows[2] == ["bird", "0", "0", "-", "-"]
-    text = as_csv(matrix_rows(MATRIX, NAMES))
-    assert torch.equal(read_matrix(text), MATRIX)
-    assert next(csv.reader(text.splitlines()))[1:] == NAMES
+    (_, *names), *rows = csv.reader(as_csv(matrix_rows(MATRIX, NAMES)).splitlines())
+    assert names == NAMES
+    assert rows == [[n, *map(str, row)] for n, row in zip(NAMES, MATRIX.tolist(), strict=True)]
 
 
 def test_the_files_of_a_training_are_of_its_model_on_the_test_part(tmp_path):
     data, model = replace(bright_or_dark(), classes=("a,b", "caf\udce9")), tiny()
     results = train(model, data, Recipe(steps=12, batch_size=16), out=tmp_path)
-    matrix = read_matrix((tmp_path / "confusion.csv").read_text())
+    matrix = results.confusion
     predicted = model(model.preprocess(data.test.images)).argmax(1)
     counts = [((data.test.labels == i) & (predicted == j)).sum() for i in (0, 1) for j in (0, 1)]
     assert matrix.flatten().tolist() == counts
     assert matrix.trace().item() / matrix.sum().item() == pytest.approx(results.test.accuracy)
+    assert (
+        f"caf\\udce9,{','.join(map(str, matrix[1].tolist()))}"
+        in (tmp_path / "confusion.csv").read_text()
+    )
     rows = list(csv.DictReader((tmp_path / "classes.csv").open()))
     assert [row["class"] for row in rows] == ["a,b", "caf\\udce9"]
     assert [int(row["right"]) for row in rows] == matrix.diag().tolist()

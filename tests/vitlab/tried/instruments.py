@@ -56,17 +56,22 @@ def rollout(model: nn.Module, images: Tensor, tried: Tried) -> None:
     found = analysis.rollout(model, images, grid=tried.give)
     known = by_hand.rolled_out(between_tokens(model, images, tried))
     close(found.matrices, torch.stack(known))
-    where = tried.grids[known[0].shape[-1]].where
-    rows = known[-1][:, :1] if where[0] > 0 else known[-1][:, where]
-    read = rows.mean(1)[:, where]
+    read = read_by_the_head(known[-1], tried)
     close(found.patches[-1], read / read.sum(1, keepdim=True))
 
 
+def read_by_the_head(matrices: Tensor, tried: Tried) -> Tensor:
+    """What the first token takes from the patches; if it is a patch, what all take in the mean."""
+    where = tried.grids[matrices.shape[-1]].where
+    rows = matrices[:, :1] if where[0] > 0 else matrices[:, where]
+    return rows.mean(1)[:, where]
+
+
 def relevance(model: nn.Module, images: Tensor, tried: Tried) -> None:
-    found = analysis.relevance(model, images, grid=tried.give)
+    found = analysis.relevance(model, images, torch.tensor([1, 3]), grid=tried.give)
     with torch.enable_grad(), by_hand.softmaxes(len(images)) as seen:
         logits = tried.answer(model(images.clone().requires_grad_()))
-        logits.max(1).values.sum().backward()
+        (logits[0, 1] + logits[1, 3]).backward()
     weights = [w for i, w in enumerate(seen) if i not in tried.others]
     grads = [w.grad for w in weights]
     weights = [w.detach().unflatten(0, (len(images), -1)) if w.ndim == 3 else w for w in weights]
@@ -75,6 +80,7 @@ def relevance(model: nn.Module, images: Tensor, tried: Tried) -> None:
     known = by_hand.relevances([w for w in weights if w.shape[-1] == w.shape[-2]])
     close(found.matrices, torch.stack(known))
     assert (found.matrices[0, 0] != torch.eye(len(found.matrices[0, 0]))).any()
+    close(found.patches[-1], read_by_the_head(known[-1] - torch.eye(known[-1].shape[-1]), tried))
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
@@ -152,7 +158,7 @@ def position_table(model: nn.Module, images: Tensor, tried: Tried) -> None:
     found = analysis.position_table(model)
     known = tried.positions(model)
     assert torch.equal(found, known)
-    cosines = analysis.position_similarity(found).cosines.flatten(0, 1).flatten(1)
+    cosines = analysis.position_similarity(found).flatten(0, 1).flatten(1)
     rows = known.flatten(0, 1).double()
     close(cosines, F.cosine_similarity(rows[:, None], rows[None], dim=-1))
 

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from vitlab.claims.measurements.subjects import groups, weighted
+from vitlab.claims.measurements.subjects import groups, with_mean
 from vitlab.claims.measuring import Measured, Subject, measures
 from vitlab.instruments import attention_distance, rollout, token_ablation
 from vitlab.instruments.layout import attention_weights, layouts, same_tokens
@@ -19,7 +19,7 @@ def heads(subject: Subject) -> tuple[Float64[Tensor, "groups blocks"], ...]:
     images = groups(subject.images)
     results = [attention_distance(subject.model, x, batch_size=subject.batch_size) for x in images]
     parts = [result.pixels / result.uniform[:, None] for result in results]
-    table = torch.stack([weighted(parts, images), *parts])  # NaN where a block has fewer heads
+    table = torch.stack(with_mean(parts, images))  # NaN where a block has fewer heads
     return table.nan_to_num(torch.inf).amin(2), table.nan_to_num(-torch.inf).amax(2)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -11,8 +12,8 @@ from minivit.recording import one
 from vitlab.claims.measurements import parts
 from vitlab.claims.measuring import Measured, Subject, before_training, measures, require
 from vitlab.instruments import filter_spectra, first_filters, receptive_field
-from vitlab.instruments.importance import Part, without
-from vitlab.instruments.representations import patch_grid
+from vitlab.instruments.importance import without
+from vitlab.instruments.representations import Places
 
 
 def outside(model: nn.Module, image: Tensor, at: str) -> int:
@@ -20,9 +21,9 @@ def outside(model: nn.Module, image: Tensor, at: str) -> int:
     field, size = receptive_field(model, image, at), image.shape[2:]
     divides = not any(side % n for side, n in zip(size, field.grid, strict=True))
     require(divides, f"a grid of {field.grid} does not divide images of {tuple(size)}")
-    cells = [torch.arange(side) // (side // n) for side, n in zip(size, field.grid, strict=True)]
-    own = (cells[0] == field.place[0])[:, None] & (cells[1] == field.place[1])
-    return int((field.support & ~own).sum())
+    sides = zip(field.place, size, field.grid, strict=True)
+    rows, columns = (slice(i * side // n, (i + 1) * side // n) for i, side, n in sides)
+    return int(field.support.sum() - field.support[rows, columns].sum())
 
 
 def stem_of(model: nn.Module, image: Tensor) -> list[str]:
@@ -49,7 +50,7 @@ def reach_without_addition(subject: Subject) -> Measured:
     first = parts.row_of_layers(model, image)[0]
     attention = parts.attention_of(model, image)[0]
     require(attention.startswith(f"{first}."), f"the first block, {first!r}, has no attention")
-    with without(model, Part(attention), {}):
+    with without(model, attention):
         silent = outside(model, image, first)
     return Measured(silent, baselines={"with what attention adds": outside(model, image, first)})
 
@@ -59,13 +60,12 @@ def narrower(subject: Subject) -> Measured:
     """1 if tokens have fewer numbers than patches have pixel values, 0 if not."""
     model, image = subject.model, subject.images[:1]
     parts.attention_of(model, image)
-    grid = patch_grid(model, image)
-    require(grid, "has no convolution, so its patches are not known")
-    assert grid is not None  # for mypy
+    grids = Places(model, image).grids
+    require(grids, "has no convolution, so its patches are not known")
     names = parts.row_of_layers(model, image)
     tokens = parts.outputs(model, image, names[:1], 1, first=True)[parts.FIRST]
     require(tokens.ndim == 3, f"its first block reads {list(tokens.shape)}, not tokens")
-    return Measured(float(tokens.shape[2] < image.numel() / math.prod(grid)))
+    return Measured(float(tokens.shape[2] < image.numel() / math.prod(grids[-1])))
 
 
 @measures("V14")
@@ -77,13 +77,10 @@ def overlap(subject: Subject) -> Measured:
 
 def in_several(model: nn.Module, image: Tensor) -> float:
     """Fraction of the pixels that lie in more than one window of the first convolution."""
-    layer = one(model, stem_of(model, image)[0])
-    assert isinstance(layer, nn.Conv2d)
-    x = torch.ones(1, 1, *image.shape[2:], requires_grad=True)
-    ones = torch.ones(1, 1, *layer.kernel_size)
-    with torch.enable_grad():
-        places = F.conv2d(x, ones, None, layer.stride, layer.padding, layer.dilation)
-        (windows,) = torch.autograd.grad(places.sum(), x)
+    layer: Any = one(model, stem_of(model, image)[0])
+    options = layer.kernel_size, layer.dilation, layer.padding, layer.stride
+    pixels = torch.ones(1, 1, *image.shape[2:])
+    windows = F.fold(F.unfold(pixels, *options), pixels.shape[2:], *options)
     return (windows > 1).double().mean().item()
 
 
@@ -100,14 +97,12 @@ def filters_less_networks(subject: Subject, wide: bool) -> Measured:
     embeds = layer.kernel_size == layer.stride
     require(embeds, f"its first convolution, {layer}, is not a patch embedding")
     features, values = len(filters), filters[0].numel()
-    many = "at least as many features as values" if wide else "fewer features than values"
-    counts = f"this model makes {features} of {values}"
-    require(wide == (features >= values), f"is about patches with {many}: {counts}")
+    many = "at least as many features as" if wide else "fewer features than"
+    counts = f"is about patches with {many} values: this model makes {features} of {values}"
+    require(wide == (features >= values), counts)
     theirs = without_pattern(network)
-    baselines = {}
-    if subject.model is vit:
-        baselines = before_training(subject, lambda twin: without_pattern(twin.model) - theirs)
-    return Measured(without_pattern(vit) - theirs, baselines=baselines)
+    before = before_training(subject, lambda twin: without_pattern(twin.model) - theirs, vit)
+    return Measured(without_pattern(vit) - theirs, baselines=before)
 
 
 # Of patches with fewer features than values, and of those with at least as many.

@@ -5,12 +5,13 @@ from itertools import pairwise
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from minivit.recording import record
 from vitlab import instruments
 from vitlab.claims.measurements import subjects
-from vitlab.claims.measurements.parts import both_kinds, compared
+from vitlab.claims.measurements.parts import attention_of, compared, mlps_of
 from vitlab.claims.measuring import Measured, NotApplicable, Subject, measures, require
 from vitlab.instruments import high_pass, low_pass
 from vitlab.instruments.frequency import LogAmplitude
@@ -22,24 +23,19 @@ CUTOFFS = (2, 4, 8)  # cycles per image
 
 
 def rises(
-    subject: Subject, spectra_of: Callable[[Tensor], Any], start: str, stop: str
-) -> list[dict[str, float]]:
+    subject: Subject, spectra_of: Callable[..., Any], start: str, stop: str
+) -> dict[str, Float[Tensor, "groups"]]:
     """How the high frequencies, relative to the constant wave, change from one map of each layer to
     another: over all images, then over each group of them."""
-    images = subjects.groups(subject.images)
-    spectra = [spectra_of(group) for group in images]
+    images, size = subjects.groups(subject.images), subject.batch_size
+    spectra = [spectra_of(subject.model, group, batch_size=size) for group in images]
 
-    def rise(name: str, parts: slice) -> float:
-        first, last = (
-            subjects.weighted(
-                [getattr(group[name], end).values for group in spectra[parts]], images[parts]
-            )
-            for end in (start, stop)
-        )
-        return LogAmplitude(last).high.item() - LogAmplitude(first).high.item()
+    def high(name: str, end: str) -> Tensor:
+        tables = [getattr(group[name], end).values for group in spectra]
+        means = subjects.with_mean(tables, images)
+        return torch.stack([LogAmplitude(mean).high for mean in means])
 
-    parts = [slice(None), *(slice(i, i + 1) for i in range(len(images)))]
-    return [{name: rise(name, part) for name in spectra[0]} for part in parts]
+    return {name: (high(name, stop) - high(name, start)).float() for name in spectra[0]}
 
 
 @measures("H04")
@@ -54,39 +50,31 @@ def convolutions_raise(subject: Subject) -> Measured:
     with torch.no_grad(), record(subject.model, *convolutions, detach=True) as ran:
         subject.model(subject.images[:1])
 
-    def spectra(images: Tensor) -> Any:
-        size = subject.batch_size
-        return instruments.layer_frequencies(subject.model, images, *ran, batch_size=size)
+    def spectra(model: nn.Module, images: Tensor, **options: Any) -> Any:
+        return instruments.layer_frequencies(model, images, *ran, **options)
 
-    changes = [
-        torch.tensor([*rise.values()]) for rise in rises(subject, spectra, "before", "after")
-    ]
-    figure, *by_group = (change.gt(0).double().mean().item() for change in changes)
-    return Measured(figure, torch.tensor(by_group), curves={"change of the high": changes[0]})
+    changes = torch.stack([*rises(subject, spectra, "before", "after").values()])
+    figures = (changes > 0).double().mean(0)
+    curves = {"change of the high": changes[:, 0]}
+    return Measured(figures[0].item(), figures[1:].float(), curves=curves)
 
 
 @measures("H23")
 def stream_changes(subject: Subject) -> Measured:
     """Fraction of the sub-layers after which the residual stream, sum beside skip, is smoother
     (attention, except the first) or rougher (MLPs), as the source says."""
-    attention, mlps = both_kinds(subject.model, subject.images)
-
-    def spectra(images: Tensor) -> Any:
-        size = subject.batch_size
-        part = instruments.stream_frequencies(subject.model, images, batch_size=size)
-        return {name: part[name] for name in part if name in attention + mlps}
-
-    def fraction(changes: dict[str, float]) -> float:
-        rough = (*mlps, attention[0])
-        true = [change > 0 if name in rough else change < 0 for name, change in changes.items()]
-        return sum(true) / len(true)
-
-    whole, *by_group = rises(subject, spectra, "skip", "sum")
+    mlps, attention = (of(subject.model, subject.images) for of in (mlps_of, attention_of))
+    changes = rises(subject, instruments.stream_frequencies, "skip", "sum")
+    kinds = (("attention", attention), ("MLP", mlps))
+    parts = {kind: [name for name in names if name in changes] for kind, names in kinds}
+    rough = (*mlps, attention[0])
+    true = [changes[n] > 0 if n in rough else changes[n] < 0 for n in sum(parts.values(), [])]
+    figures = torch.stack(true).double().mean(0)
     curves = {
-        f"change of the high after {kind}": torch.tensor([whole[n] for n in names if n in whole])
-        for kind, names in (("attention", attention), ("MLP", mlps))
+        f"change of the high after {kind}": torch.tensor([changes[name][0] for name in names])
+        for kind, names in parts.items()
     }
-    return Measured(fraction(whole), torch.tensor([*map(fraction, by_group)]), curves=curves)
+    return Measured(figures[0].item(), figures[1:].float(), curves=curves)
 
 
 def kept_mean(images: Tensor, cutoff: float) -> Tensor:
@@ -98,15 +86,13 @@ def kept(model: nn.Module, subject: Subject) -> tuple[Tensor, Tensor]:
     """Accuracy above chance that a model keeps on low-pass and on high-pass images, by cutoff."""
     whole, chance = subjects.beyond_chance(model, subject)
     side = min(subject.images.shape[2:])
-    low, high = (
-        torch.tensor([
-            (subjects.accuracy(model, subject, passed(subject.images, cutoff / side)) - chance)
-            / (whole - chance)
-            for cutoff in CUTOFFS
-        ])
-        for passed in (low_pass, kept_mean)
-    )  # fmt: skip
-    return low, high
+
+    def share(images: Tensor) -> float:
+        return (subjects.accuracy(model, subject, images) - chance) / (whole - chance)
+
+    low = [share(low_pass(subject.images, cutoff / side)) for cutoff in CUTOFFS]
+    high = [share(kept_mean(subject.images, cutoff / side)) for cutoff in CUTOFFS]
+    return torch.tensor(low), torch.tensor(high)
 
 
 @measures("H26")

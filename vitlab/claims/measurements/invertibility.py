@@ -16,6 +16,7 @@ from vitlab.instruments import spectrum
 from vitlab.inversion import invert_block, sign_change
 
 NUMBERS = 2048  # of an input, at most, of which the whole derivative is computed
+LIMIT = f"derivatives are limited to {NUMBERS:,}"
 MARGIN = 1e3  # of a sign that no rounding could turn
 FEW = 6  # images whose blocks are inverted
 NEWTON = 10  # steps, for a branch that stretches what it reads
@@ -61,18 +62,12 @@ def orientation_reversed(subject: Subject) -> Measured:
     return Measured(sum(reversing) / len(reversing))
 
 
-def limited(what: str, numbers: int) -> None:
-    """Refuses more numbers than whole derivatives are computed of."""
-    limit = f"derivatives are limited to {NUMBERS:,}"
-    require(numbers <= NUMBERS, f"{what} {numbers:,} numbers: {limit}")
-
-
 @measures("R63", untrained=True)
 def rank_of_attention(subject: Subject) -> Measured:
     """By how much the derivative falls short of full rank, the most of all attention layers."""
     lacking = []
     for name, attention, x in on_tokens(subject, parts.attention_of):
-        limited(f"{name!r} reads", x.numel())
+        require(x.numel() <= NUMBERS, f"{name!r} reads {x.numel():,} numbers: {LIMIT}")
         lacking.append(x.numel() - int(spectrum(attention, x, dense=True).rank()))
     return Measured(max(lacking))
 
@@ -80,7 +75,7 @@ def rank_of_attention(subject: Subject) -> Measured:
 def ranks(subject: Subject, first: bool = False) -> Float64[Tensor, "layers"]:
     """The ranks of derivatives by an image: of what the first block reads, and what each gives."""
     model, image = exact(subject)
-    limited("an image has", image.numel())
+    require(image.numel() <= NUMBERS, f"an image has {image.numel():,} numbers: {LIMIT}")
     names = parts.row_of_layers(model, image)
     functions = [parts.read_by(model, names[0])] if first else []
     functions += [activation(model, name) for name in names]

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from jaxtyping import Float, Float64
 from torch import Tensor, nn
-from torch.utils._pytree import tree_map_only
 
 from minivit.hooks import before
 from minivit.recording import one, record, tensors_in
@@ -93,17 +92,15 @@ def through_blocks(
 ) -> tuple[Float[Tensor, "1 tokens dim"], Float[Tensor, "tokens dim"]]:
     """The tokens that the first block reads, and those that the last one makes of them."""
     names = row_of_blocks(model, image)
-    start: list[Tensor] = []
+    read: list[Tensor] = []
 
-    def put(module: nn.Module, args: Any, kwargs: Any) -> Any:
-        old = tensors_in((args, kwargs))[0]
-        start.append(old.detach().clone().requires_grad_())
-        return tree_map_only(Tensor, lambda t: start[-1] if t is old else t, (args, kwargs))
+    def note(module: nn.Module, args: Any, kwargs: Any) -> None:
+        read.append(tensors_in((args, kwargs))[0])
 
-    listening = before(one(model, names[0]), put), record(model, names[-1])
+    listening = before(one(model, names[0]), note), record(model, names[-1])
     with torch.enable_grad(), plain_attention(), listening[0], listening[1] as recorded:
-        model(image)
-    return start[-1], recorded[names[-1]][0]
+        model(image.requires_grad_())
+    return read[-1], recorded[names[-1]][0]
 
 
 def shuffled(subject: Subject) -> Float64[Tensor, "2 layers"]:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from minivit.hooks import after, before
+from minivit.hooks import before
 from minivit.recording import one, record, runnable, tensors_in, weights_of
 from vitlab.claims.measurements.subjects import second
 from vitlab.claims.measuring import NotApplicable, Subject, require
@@ -40,16 +41,11 @@ def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
     return attention, [name for name in others if not convolves(name)]
 
 
-def both_kinds(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
-    """The branches with attention and the MLPs, at least one of each."""
-    attention, mlps = sublayers(model, images)  # there are no MLPs without attention
-    require(mlps, "does not have residual branches of both kinds, attention and MLP")
-    return attention, mlps
-
-
 def mlps_of(model: nn.Module, images: Tensor) -> list[str]:
     """The MLPs, at least one."""
-    return both_kinds(model, images)[1]
+    _, mlps = sublayers(model, images)  # none without attention
+    require(mlps, "does not have residual branches of both kinds, attention and MLP")
+    return mlps
 
 
 def attention_of(model: nn.Module, images: Tensor) -> list[str]:
@@ -137,23 +133,16 @@ def outputs(
 
 
 def convolutions_before(model: nn.Module, images: Tensor, block: str) -> list[str]:
-    """The convolutions that run before a block, in order, but for those that see no image."""
+    """The convolutions that run before a block, in order."""
+    ran: list[str] = []
 
-    def run(x: Tensor) -> list[tuple[str, Tensor]]:
-        ran: list[tuple[str, Tensor]] = []
-        counts: list[int] = []  # of those that ran before each call of the block
-        with ExitStack() as stack:
-            for name, module in runnable(model).items():
-                if isinstance(module, nn.Conv2d):
+    def note(name: str, *_: Any) -> None:
+        ran.append(name)
 
-                    def note(_: nn.Module, args: Any, output: Tensor, name: str = name) -> None:
-                        ran.append((name, output.clone()))
-
-                    stack.enter_context(after(module, note))
-            stack.enter_context(before(one(model, block), lambda *_: counts.append(len(ran))))
-            stack.enter_context(evaluating(model))
-            model(x)
-        return ran[: counts[0]]
-
-    pairs = zip(run(images[:1]), run(torch.zeros_like(images[:1])), strict=True)
-    return [name for (name, light), (_, dark) in pairs if not torch.equal(light, dark)]
+    with ExitStack() as stack:
+        for name, module in runnable(model).items():
+            if name == block or isinstance(module, nn.Conv2d):
+                stack.enter_context(before(module, partial(note, name)))
+        stack.enter_context(evaluating(model))
+        model(images[:1])
+    return ran[: ran.index(block)]

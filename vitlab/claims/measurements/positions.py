@@ -12,9 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from vitlab.claims.measurements.subjects import accuracy, beyond_chance, labels_of
-from vitlab.claims.measuring import Measured, NotApplicable, Subject, first_line, measures, require
+from vitlab.claims.measuring import Measured, Subject, measures, require, why_not
 from vitlab.instruments import position_similarity, position_table
-from vitlab.instruments.running import evaluating
 
 
 def learned_table(model: nn.Module) -> Float[Tensor, "rows columns dim"]:
@@ -27,7 +26,7 @@ def learned_table(model: nn.Module) -> Float[Tensor, "rows columns dim"]:
 def lead(table: Float[Tensor, "rows columns dim"]) -> float:
     """Mean cosine of adjacent places, less that of all that are further apart."""
     rows, columns = table.shape[:2]
-    flat = position_similarity(table).cosines.flatten(2).flatten(0, 1)
+    flat = position_similarity(table).flatten(2).flatten(0, 1)
     place = torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
     steps = (place[:, None] - place).abs().sum(-1)  # [places, places]
     return flat[steps == 1].mean().item() - flat[steps > 1].mean().item()
@@ -49,12 +48,8 @@ def larger_images(subject: Subject) -> Measured:
     size = (subject.images.shape[2] * 3 // 2, subject.images.shape[3] * 3 // 2)
     images = F.interpolate(subject.images, size, mode="bilinear", antialias=True)
     model = resampled(subject.model, size)
-    try:
-        with evaluating(model):
-            model(images[:1])
-    except Exception as error:  # a stranger's model may raise anything
-        reason = f"does not run on images of {size}: {type(error).__name__}: {first_line(error)}"
-        raise NotApplicable(reason) from error
+    why = why_not(model, images[:1])
+    require(not why, f"does not run on images of {size}: {why}")
     whole, _ = beyond_chance(subject.model, subject)
     return Measured(accuracy(model, subject, images) / whole)
 

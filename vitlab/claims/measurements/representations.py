@@ -1,10 +1,12 @@
 """How alike the layers of a model are, and those of two."""
 
+from functools import partial
+
 import torch
 from jaxtyping import Float64
 from torch import Tensor, nn
 
-from minivit.recording import runnable
+from minivit.recording import one, runnable
 from vitlab.claims.measurements.parts import attention_of, compared, outputs, row_of_layers
 from vitlab.claims.measurements.subjects import groups, second
 from vitlab.claims.measuring import Measured, Subject, before_training, measures, require
@@ -35,54 +37,41 @@ def ends(subject: Subject, model: nn.Module, start: int) -> list[float]:
     return [table[:2, -2:].mean().item() for table in values]
 
 
-def ends_alike(subject: Subject, start: int) -> Measured:
-    """First and last layers of a model with attention, less those of one without."""
+def beside(subject: Subject, maps: bool) -> tuple[nn.Module, nn.Module]:
+    """The model with attention, and a convolutional network, or else another of tokens."""
     vit, other = compared(subject)
+    last = row_of_layers(other, subject.images)[-1]
+    on_maps = outputs(other, subject.images[:1], [last], 1)[last].ndim == 4
+    what = "a second model with tokens but no attention, such as a Mixer"
+    what = "a convolutional network as the second model" if maps else what
+    require(on_maps == maps, f"needs {what}")
+    return vit, other
+
+
+def ends_alike(subject: Subject, maps: bool) -> Measured:
+    """Mean CKA of the first two and the last two layers, less the same without attention.
+
+    Of a convolutional network the first map is among the layers.
+    """
+    vit, other = beside(subject, maps)
+    start = 0 if maps else 1
     mine, theirs = (ends(subject, model, start) for model in (vit, other))
     figure, *by_group = (a - b for a, b in zip(mine, theirs, strict=True))
-    baselines = {}
-    if subject.model is vit:
-        baselines = before_training(
-            subject, lambda twin: ends(twin, twin.model, start)[0] - theirs[0]
-        )
-    return Measured(figure, torch.tensor(by_group), baselines)
+    before = before_training(
+        subject, lambda twin: ends(twin, twin.model, start)[0] - theirs[0], vit
+    )
+    return Measured(figure, torch.tensor(by_group), before)
 
 
-def is_on_maps(model: nn.Module, images: Tensor) -> bool:
-    """Whether a model's blocks give feature maps."""
-    last = row_of_layers(model, images)[-1]
-    return outputs(model, images[:1], [last], 1)[last].ndim == 4
-
-
-def with_network(subject: Subject) -> tuple[nn.Module, nn.Module]:
-    """The model with attention, and a convolutional network."""
-    vit, network = compared(subject)
-    on_maps = is_on_maps(network, subject.images)
-    require(on_maps, "needs a convolutional network as the second model")
-    return vit, network
-
-
-@measures("C11")
-def beside_network(subject: Subject) -> Measured:
-    """Mean CKA of the first two and the last two layers, the first map among them."""
-    with_network(subject)
-    return ends_alike(subject, start=0)
-
-
-@measures("C20")
-def beside_mixer(subject: Subject) -> Measured:
-    """Mean CKA of the first two and the last two blocks."""
-    _, mixer = compared(subject)
-    on_maps = is_on_maps(mixer, subject.images)
-    require(not on_maps, "needs a second model with tokens but no attention, such as a Mixer")
-    return ends_alike(subject, start=1)
+measures("C11")(partial(ends_alike, maps=True))
+measures("C20")(partial(ends_alike, maps=False))
 
 
 @measures("C12")
 def matches(subject: Subject) -> Measured:
     """Fraction of a convolutional network's layers whose most similar layer of the model lies in
     its lowest quarter, or for those of the upper half in the next third."""
-    figure, *by_group = (in_range(table) for table in tables(subject, *with_network(subject)))
+    figure, *by_group = map(in_range, tables(subject, *beside(subject, maps=True)))
     return Measured(figure, torch.tensor(by_group))
 
 
@@ -118,12 +107,12 @@ def own_patches(subject: Subject) -> Measured:
 def inside(model: nn.Module, block: str) -> list[str]:
     """The norms and the hidden activations of a block, by their names inside it."""
     names = []
-    for name, module in runnable(model).items():
+    for name, module in runnable(one(model, block)).items():
         kind = type(module)
         activation = "activation" in kind.__module__  # torch's, timm's, Hugging Face's
         hidden = activation and not isinstance(module, nn.Softmax | nn.MultiheadAttention)
-        if name.startswith(f"{block}.") and (hidden or "Norm" in kind.__name__):
-            names.append(name.removeprefix(f"{block}."))
+        if name and (hidden or "Norm" in kind.__name__):
+            names.append(name)
     return names
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from vitlab.claims.measurements.parts import FIRST, compared, outputs, row_of_layers, sublayers
-from vitlab.claims.measurements.subjects import groups, weighted
+from vitlab.claims.measurements.subjects import groups, with_mean
 from vitlab.claims.measuring import Measured, Subject, measures, require
 from vitlab.instruments import branch_variance
 from vitlab.instruments.layout import outside
@@ -21,8 +21,7 @@ def variance_by_attention(subject: Subject) -> Measured:
     results = [branch_variance(subject.model, x, batch_size=size) for x in images]
     through = torch.tensor([name in attention for name in results[0].names])
     require(through.any(), "has no attention in a residual branch")
-    values = [weighted([result.values for result in results], images)]
-    values += [result.values for result in results]
+    values = with_mean([result.values for result in results], images)
     whole, *by_group = ((x[AFTER] / x[BEFORE]).log2() for x in values)
     figures = torch.tensor([raised[through].mean().item() for raised in by_group])
     baselines = {} if through.all() else {"through its MLPs": whole[~through].mean().item()}

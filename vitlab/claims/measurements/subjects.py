@@ -17,11 +17,11 @@ def groups(images: Tensor) -> list[Tensor]:
     return list(images.chunk(GROUPS)) if len(images) >= GROUPS * LEAST else [images]
 
 
-def weighted(parts: list[Tensor], images: list[Tensor]) -> Tensor:
-    """The mean over all images of what is a mean over the images of each group."""
+def with_mean(parts: list[Tensor], images: list[Tensor]) -> list[Tensor]:
+    """The mean over all images of what is a mean over each group, and then that of each group."""
     count = sum(map(len, images))
     shares = (part * (len(x) / count) for part, x in zip(parts, images, strict=True))
-    return sum(shares, torch.zeros(()))
+    return [sum(shares, torch.zeros(())), *parts]
 
 
 def second(subject: Subject) -> nn.Module:

@@ -1,4 +1,4 @@
-"""Extreme eigenvalues and singular values from products alone, by Lanczos's method."""
+"""Linear systems, extreme eigenvalues and singular values from products with a matrix alone."""
 
 import math
 from dataclasses import dataclass
@@ -25,9 +25,8 @@ class Extremes:
 def lanczos(operator: Operator, start: Float[Tensor, "batch ..."], steps: int) -> Extremes:
     """Approximates the extreme eigenvalues of a symmetric operator, after Lanczos (1950).
 
-    Each new vector is made orthogonal to all before it, so that no eigenvalue appears twice because
-    of rounding. Where the start, usually random, has reached all it can, a random direction takes
-    over. ``steps`` are products with the operator, at most the dimension of the space.
+    Each new vector is made orthogonal to all before it; where the start, usually random, has
+    reached all it can, a random direction takes over. ``steps`` are products with the operator.
     """
     basis, steps = _begin(start, steps)
     diagonal, beside = basis.new_zeros(2, len(start), steps)
@@ -47,14 +46,9 @@ def singular_values(
 ) -> Extremes:
     """Approximates the extreme singular values of a linear map, after Golub & Kahan (1965).
 
-    Their bidiagonalisation is Lanczos's method for the map and its transpose at once. It never
-    forms the square of the map, so small singular values keep their digits. The smallest are found
-    late, and from above.
-
-    Args:
-        push, pull: The map and its transpose; swap them where ``pull`` reads the smaller space.
-        start: In the space that ``push`` reads; nonzero, usually random.
-        steps: Products with each. All values are exact after as many as that space has dimensions.
+    Their bidiagonalisation is Lanczos's method for the map, ``push``, and its transpose, ``pull``,
+    at once: small singular values keep their digits, but are found late, and from above. The start
+    is in the space that ``push`` reads, best the smaller one. ``steps`` are products with each.
     """
     right, steps = _begin(start, steps)  # [batch, steps + 1, in]
     left = right[:, :0, :0]
@@ -100,3 +94,43 @@ def _continue(basis: Tensor, k: int, rest: Tensor, product: Tensor) -> Tensor:
         rest = torch.where(ended[:, None], fresh, rest)
     basis[:, k] = unit(rest)
     return torch.where(ended, 0, length)
+
+
+def gmres(
+    operator: Operator,
+    b: Float[Tensor, "batch ..."],
+    tolerance: float = 1e-6,
+    restart: int = 50,
+    iterations: int = 500,
+) -> Float[Tensor, "batch ..."]:
+    """Solves ``A x = b`` by the generalised minimal residual method, Saad & Schultz (1986).
+
+    It takes the combination of ``b, A b, A² b, ...`` with the smallest residual, begins again after
+    ``restart`` of them, and ends after ``iterations`` or below the tolerance, relative to ``b``.
+    """
+    x = torch.zeros_like(b)
+    goal = tolerance * norms(b)
+    size = b[0].numel()
+    used = 0
+    while True:
+        residual = (b - operator(x)).flatten(1) if used else b.flatten(1)
+        length = norms(residual)
+        if not (length > goal).any() or used >= iterations:  # NaN is given up at once
+            return x
+        steps = min(restart, iterations - used, size)
+        basis = b.new_zeros(len(b), steps + 1, size)
+        small = b.new_zeros(len(b), steps + 1, steps)  # A @ basis^T = basis^T @ small
+        basis[:, 0] = unit(residual.nan_to_num())
+        for k in range(steps):
+            product = operator(basis[:, k].view_as(b)).flatten(1).nan_to_num()
+            rest, small[:, : k + 1, k] = orthogonalise(basis[:, : k + 1], product)
+            small[:, k + 1, k] = norms(rest)
+            basis[:, k + 1] = unit(rest)
+            used += 1
+            # The smallest residual over this basis: a small least-squares problem.
+            h = small[:, : k + 2, : k + 1]
+            mix = torch.linalg.pinv(h)[:, :, :1] * length[:, None, None]  # [batch, k + 1, 1]
+            left = length[:, None] * torch.eye(k + 2, 1, dtype=b.dtype, device=b.device)[:, 0]
+            if not (norms(left - (h @ mix)[..., 0]) > goal).any():
+                break
+        x = x + (basis[:, : k + 1].mT @ mix).view_as(b)
