@@ -19,7 +19,6 @@ from book._ext.edition import address
 from book._ext.pages import html, when_built
 from book.tools.notebooks import cells, display_data, figure_name, of_the_book, outputs, read
 from course.claims.ledger import MIME, chapters
-from course.claims.rows import BOOK
 
 WIDEST = 640  # pixels of a copy on another page
 THUMBNAIL = 320  # pixels of a copy beside a claim

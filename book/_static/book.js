@@ -32,37 +32,32 @@ addEventListener("DOMContentLoaded", () => {
 // counted at the chapter's end.
 addEventListener("DOMContentLoaded", () => {
   const boxes = [...document.querySelectorAll(".predict")], key = `predicted ${location.pathname}`;
-  if (!boxes.length) return;
   const answers = [...document.querySelectorAll(".predict, details.answer")];
   const chosen = JSON.parse(localStorage.getItem(key) ?? "{}");
   const tally = document.createElement("p");
   tally.setAttribute("role", "status");
-  document.querySelector(".bd-article > section").append(tally);
-  const count = () => {
-    const made = boxes.filter((box, i) => i in chosen);
-    const right = boxes.filter((box, i) => chosen[i] == box.dataset.right);
-    tally.textContent = made.length ? `Your predictions: ${right.length} of ${made.length} right.` : "";
+  if (boxes.length) document.querySelector(".bd-article > section").append(tally);
+  const show = () => {
+    const made = boxes.map((box, i) => chosen[i] ?? 0);
+    boxes.forEach((box, i) => box.querySelectorAll("li").forEach((item, j) => {
+      item.firstChild.setAttribute("aria-pressed", made[i] == j + 1);
+      item.className = made[i] && (j + 1 == box.dataset.right ? "right" : made[i] == j + 1 && "wrong");
+    }));
+    const right = boxes.filter((box, i) => made[i] == box.dataset.right).length;
+    const all = made.filter(Boolean).length;
+    tally.textContent = all ? `Your predictions: ${right} of ${all} right.` : "";
   };
-  boxes.forEach((box, i) => {
-    const items = [...box.querySelectorAll("li")];
-    const mark = () => items.forEach((item, j) => {
-      item.className = j + 1 == box.dataset.right ? "right" : j + 1 == chosen[i] ? "wrong" : "";
-      item.firstChild.setAttribute("aria-pressed", j + 1 == chosen[i]);
+  boxes.forEach((box, i) => box.querySelectorAll("li").forEach((item, j) => {
+    const button = document.createElement("button");
+    button.append(...item.childNodes);
+    item.append(button);
+    button.addEventListener("click", () => {
+      chosen[i] ??= j + 1;
+      localStorage.setItem(key, JSON.stringify(chosen));
+      const next = answers[answers.indexOf(box) + 1];
+      if (next?.matches("details")) next.open = true;
+      show();
     });
-    items.forEach((item, j) => {
-      const button = document.createElement("button");
-      button.append(...item.childNodes);
-      item.append(button);
-      button.addEventListener("click", () => {
-        chosen[i] ??= j + 1;
-        localStorage.setItem(key, JSON.stringify(chosen));
-        const answer = answers[answers.indexOf(box) + 1];
-        if (answer?.matches("details")) answer.open = true;
-        mark();
-        count();
-      });
-    });
-    if (i in chosen) mark();
-  });
-  count();
+  }));
+  show();
 });

@@ -41,7 +41,7 @@ PARTS = {
     **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][2:]},
     "course": Part(["course"], 8_400),
     "studies": Part(["studies"], 4_850),
-    "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_150),
+    "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_300),
     "all Python but tests": Part(FLOORS[""], 32_000),
     "tests": Part(["tests"], 22_000),
     "JavaScript, CSS": Part(["book/_static"], 4_750, suffixes=(".js", ".css")),
