@@ -53,6 +53,17 @@ def write_what_is_no_page(app: Sphinx) -> None:
     )
 
 
+def open_main_in_binder(
+    app: Sphinx, page: str, template: str, context: dict, doctree: object
+) -> None:
+    """Leads Binder, which has the packages, to the notebooks as they are in the repository."""
+    for group in context.get("header_buttons", []):
+        for button in group.get("buttons", []):
+            if "mybinder.org" in button.get("url", ""):
+                button["url"] = button["url"].replace(f"/{BRANCH}?", "/main?")
+
+
 def setup(app: Sphinx) -> None:
     app.connect("config-inited", tell_the_theme)
+    app.connect("html-page-context", open_main_in_binder, priority=900)  # after the theme's
     when_built(app, write_what_is_no_page)

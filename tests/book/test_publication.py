@@ -56,7 +56,7 @@ def test_with_an_address_the_site_has_it_everywhere_and_without_one_nowhere(tmp_
     out = build(tmp_path, WORKFLOW)
     assert {
         URL,
-        "https://mybinder.org/v2/gh/Someone/a-book/launch?urlpath=lab/tree/first.ipynb",
+        "https://mybinder.org/v2/gh/Someone/a-book/main?urlpath=lab/tree/first.ipynb",
         "https://colab.research.google.com/github/Someone/a-book/blob/launch/first.ipynb",
         "https://someone.github.io/a-book/first.html",  # canonical
     } <= set(links(out / "first.html"))
