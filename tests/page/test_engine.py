@@ -11,7 +11,6 @@ from tests.page.conftest import images, job, model
 from tests.parity import draw
 from vitlab.convert.page import KNOWN, rounded
 from vitlab.instruments import logit_lens, rollout
-from vitlab.instruments.deletion import mean_colour, spread
 
 CLOSE = 1e-4  # of logits, whose spread is some units
 RELATIVE = 1e-5  # of numbers above 10: without norms there are some of 10^9
@@ -118,9 +117,9 @@ def test_heads_that_are_off_add_nothing_and_patches_move_and_are_covered_as_imag
     x = unpatchify(patchify(x, c.patch_size)[:, order], c.grid, c.patch_size)
 
     def covered(places):
-        gone = torch.zeros(1, len(order), dtype=torch.bool)
-        gone[0, places] = True
-        return torch.where(spread(gone, c.grid, x), mean_colour(x), x)
+        gone = patchify(x, c.patch_size)
+        gone[:, places] = patchify(x.mean((2, 3), keepdim=True).expand_as(x), c.patch_size)[:, :1]
+        return unpatchify(gone, c.grid, c.patch_size)
 
     assert close(moved["seen"], rearrange(covered(hidden), "1 c h w -> (h w c)"))
     assert close(moved["logits"], of(covered(hidden))[0])
