@@ -10,9 +10,14 @@ from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
+from nbclient.output_widget import OutputWidget
 from nbformat import NotebookNode
 
 from book.tools.address import ROOT
+
+# What a widget shows is sent to the kernel on the socket on which a cell's answer is awaited, and the
+# answer may then be missed until the time is up (jupyter/nbclient#312). Nothing stored needs it.
+OutputWidget.sync_state = lambda self: None  # type: ignore[method-assign]
 
 
 def of_the_book() -> list[Path]:

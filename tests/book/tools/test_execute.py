@@ -5,6 +5,7 @@ import io
 
 import numpy as np
 import pytest
+from nbclient.output_widget import OutputWidget
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
@@ -80,3 +81,13 @@ def test_copies_that_jupyterlab_keeps_are_no_notebooks_of_the_book(tmp_path, mon
     monkeypatch.setattr(notebooks, "ROOT", tmp_path)
     names = [path.relative_to(tmp_path / "book").as_posix() for path in notebooks.of_the_book()]
     assert names == ["01_one.ipynb", "solutions/01_one.ipynb"]
+
+
+def test_nothing_is_sent_to_a_kernel_while_its_answer_is_awaited(tmp_path, monkeypatch):
+    sent = []
+    monkeypatch.setattr(OutputWidget, "send", lambda self, message: sent.append(message))
+    code = "from ipywidgets import interact\n\n@interact(x=(0, 9))\ndef f(x=3):\n    print(x)"
+    notebook = new_notebook(cells=[new_code_cell(code)])
+    notebooks.run(notebook, tmp_path)
+    assert not sent
+    assert "interactive" in str(notebook.cells[0].outputs)
