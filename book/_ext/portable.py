@@ -12,7 +12,7 @@ from nbformat import NotebookNode, from_dict
 from sphinx.application import Sphinx
 
 from book.tools.notebooks import tags
-from book.tools.portable import for_sphinx
+from book.tools.portable import folded_title, for_sphinx
 
 CHOICE = re.compile(r"(?:^- .*\n?(?:^ +.*\n?)*)+\Z", re.MULTILINE)  # the list at a text's end
 
@@ -48,6 +48,9 @@ def with_answers(cells: Iterable[NotebookNode]) -> Iterator[NotebookNode]:
 def read(app: Sphinx, page: str, source: list[str]) -> None:
     if app.env.doc2path(page).endswith(".ipynb"):
         notebook = for_sphinx(nbformat.reads(source[0], as_version=4))
+        for cell in notebook.cells:
+            if "hide-input" in tags(cell):
+                cell.metadata.setdefault("mystnb", {})["code_prompt_show"] = folded_title(cell)
         notebook.cells = list(with_answers(notebook.cells))
         source[0] = nbformat.writes(notebook)
 

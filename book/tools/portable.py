@@ -29,7 +29,8 @@ def folded_title(cell: NotebookNode) -> str:
         return f"Code of Fig. {places()[figure_name(cell)].number}"
     if "solution" in tags(cell):
         return "A solution; yours is kept"
-    return "Imports" if re.match(r"(import|from) ", cell.source) else "Code"
+    imports = re.match("(import|from) ", cell.source)
+    return "Imports" if imports and "def " not in cell.source else "Code"
 
 
 def portable(notebook: NotebookNode, page: Path) -> NotebookNode:
