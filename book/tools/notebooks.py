@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 
 from book.tools.address import ROOT
 
-# What a widget shows is sent to the kernel on the socket on which a cell's answer is awaited, and the
+# What a widget shows is sent to the kernel on the socket on which a cell's answer is awaited; the
 # answer may then be missed until the time is up (jupyter/nbclient#312). Nothing stored needs it.
 OutputWidget.sync_state = lambda self: None  # type: ignore[method-assign]
 
