@@ -1,6 +1,7 @@
 """Notebooks that leave the book: opened in Colab, downloaded from a page, or handed out.
 
-Below its title, one line installs what such a notebook needs, and links lead to the site.
+Below its title, one line installs what such a notebook needs, and links lead to the site. What a
+prediction asks for is not there until the cell has run: Colab folds no outputs.
 """
 
 import posixpath
@@ -8,6 +9,7 @@ import re
 
 from nbformat import NotebookNode, from_dict, v4
 
+from book.tools.notebooks import tags
 from book.tools.wheels import NAMES
 
 LINK = re.compile(r"(?<=\]\()((?:\.\./)*[\w./]+)\.(?:ipynb|md)(#[\w-]+)?(?=\))")
@@ -31,6 +33,9 @@ def alone(notebook: NotebookNode, page: str, site: str, wheels: str = "") -> Not
         return f"{site}{target}.html{anchor}"
 
     cells = [from_dict(cell) for cell in notebook.cells]
+    for cell in cells:
+        if cell.cell_type == "code" and "answer" in tags(cell):
+            cell.outputs, cell.execution_count = [], None
     for cell in cells if site else ():
         if cell.cell_type == "markdown":
             cell.source = LINK.sub(to_site, cell.source)

@@ -31,6 +31,8 @@ def test_below_its_title_one_line_installs_what_it_needs_and_links_lead_to_the_s
     title, line, *rest = after.cells
     assert title.source.startswith("# ") and len(rest) == len(before.cells) - 1
     assert line.source == "%pip install " + " ".join(f"{SITE}wheels/{name}" for name in NAMES)
+    assert not any(cell.get("outputs") for cell in rest if "answer" in notebooks.tags(cell))
+    assert any(cell.get("outputs") for cell in rest)
     text = "\n".join(cell.source for cell in after.cells if cell.cell_type == "markdown")
     assert not [link for link in text.split("](")[1:] if not link.startswith(("http", "#"))]
     assert text.count(f"]({SITE}book/ledger.html#") >= (page == PAGES[0])
