@@ -229,7 +229,7 @@ def robust_images(attempt: Attempt) -> None:
     far = (start, w, shifts, 3, 0.4)
     outcomes = {
         climbed(*far): "After three large steps the images are wrong.",
-        climbed(*far, clip="never"): "The images leave 0 to 1. Cut them off after each step.",
+        climbed(*far, clip="never"): "The images leave [0, 1]. Cut them off after each step.",
         climbed(*far, clip="last"): "The images are cut off only at the end. Cut them off after "
         "each step: the next gradient should be that of an image that can be seen.",
     }
