@@ -4,10 +4,11 @@ import numbers
 import textwrap
 import traceback
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, TypeVar
 
 import torch
+from numpy import ndarray
 from torch import Tensor
 
 T = TypeVar("T")
@@ -17,6 +18,10 @@ Outcomes = dict[Any, str]  # tensors or numbers, each with a message
 # It leaves room for a step that a learner takes in float32 and for 1e-6 added to a divisor; the
 # nearest mistake that a check knows by name is off by nine times as much.
 RTOL, ATOL = 1e-5, 1e-7
+IN_PLACE = (
+    "in place, and so the caller's own tensor, which is still needed. Make a new one: x = x + ... "
+    "instead of x += ..., and no method that ends in _."
+)
 MIXED = "A check computes in float64: give what you make the dtype of the input."
 
 
@@ -34,10 +39,10 @@ def normal_draws(seed: int) -> Callable[..., Tensor]:
     return lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
-def close(actual: Tensor, expected: Tensor) -> bool:
-    """Whether two tensors agree in shape and, up to RTOL and ATOL, in value."""
+def close(actual: Tensor, expected: Tensor, slack: float = 1.0) -> bool:
+    """Whether two tensors agree in shape and, up to RTOL and ATOL times the slack, in value."""
     return actual.shape == expected.shape and torch.allclose(
-        actual, expected.to(actual.dtype), rtol=RTOL, atol=ATOL
+        actual, expected.to(actual.dtype), rtol=slack * RTOL, atol=slack * ATOL
     )
 
 
@@ -66,14 +71,24 @@ class Attempt:
         dtype: torch.dtype | None = None,
         if_not_finite: str = "The result contains NaN or infinity.",
         within: AbstractContextManager | None = None,
+        explain: Mapping[str, str] | None = None,
+        listed: bool = False,
     ) -> Tensor:
         """Call the function and return its result if it is well formed.
 
         A result that is worked on before it is compared with outcomes, whose shape is that which it
         should have, needs ``shape``: sizes by names of axes. Without ``dtype`` it must be that of
-        the first input. ``within`` is entered for the call alone.
+        the first input. ``within`` is entered for the call alone. ``explain`` has, by words of what
+        would be said of an exception, what to say first. A list or an array will do if ``listed``.
         """
-        result = self._call(inputs, within)
+        try:
+            result = self._call(inputs, within)
+        except NotYet as reason:
+            first = [text for words, text in (explain or {}).items() if words in str(reason)]
+            raise NotYet(" ".join([*first, str(reason)])) from reason.__cause__
+        if listed and isinstance(result, list | tuple | ndarray):
+            with suppress(TypeError, ValueError):
+                result = torch.tensor([float(x) for x in result], dtype=inputs[0].dtype)
         if not (shape or self.axes):
             result = _as_number(result)
         elif dtype is None:
@@ -88,7 +103,8 @@ class Attempt:
         result = self._call(inputs, None)
         if not isinstance(result, kind):
             found, wanted = type(result).__name__, kind.__name__
-            raise NotYet(f"The result is of type {found}, expected {wanted}: {result!r}.")
+            make = " tuple(...) makes one." if kind is tuple else ""
+            raise NotYet(f"The result is of type {found}, expected {wanted}: {result!r}.{make}")
         return result
 
     def _call(self, inputs: tuple, within: AbstractContextManager | None) -> object:
@@ -104,7 +120,7 @@ class Attempt:
 
         for position, (old, new) in enumerate(zip(before, inputs, strict=True), start=1):
             if isinstance(old, Tensor) and not torch.equal(old, new):
-                raise NotYet(f"The function changes its argument {position} in place.")
+                raise NotYet(f"The function changes its argument {position} {IN_PLACE}")
         if result is None:
             raise NotYet("Nothing is returned. Is the return statement missing?")
         return result
@@ -115,21 +131,22 @@ class Attempt:
             raise NotYet(message)
         self.checks += 1
 
-    def expect_close(self, actual: Tensor, outcomes: Outcomes) -> None:
+    def expect_close(self, actual: Tensor, outcomes: Outcomes, slack: float = 1.0) -> None:
         """End the check with a message unless the result is the first of the outcomes.
 
         Outcomes are results, each with a message. First the right one: its message is said where no
         other fits, with the entry furthest off. Then what each mistake would lead to. A number
-        stands for a tensor with this in every entry. Numbers all differ, as keys.
+        stands for a tensor with this in every entry. Numbers all differ, as keys. With ``slack``
+        entries may be off by so many times the usual tolerance.
         """
         (right, otherwise), *mistakes = outcomes.items()
         expected = alike(right, actual)
         if self.axes:
             names = self.axes.split(", ")[-expected.ndim :]
             _expect_shape(actual, dict(zip(names, expected.shape, strict=True)))
-        if not close(actual, expected):
+        if not close(actual, expected, slack):
             for wrong, message in mistakes:
-                if close(actual, alike(wrong, actual)):
+                if close(actual, alike(wrong, actual), slack):
                     raise NotYet(message)
             at = torch.unravel_index((actual - expected).abs().argmax(), expected.shape)
             where = f"At {[i.item() for i in at]} it" if at else "It"
@@ -172,7 +189,9 @@ def _as_tensor(
     result: object, shape: dict[str, int] | None, dtype: torch.dtype, because: str = ""
 ) -> Tensor:
     if not isinstance(result, Tensor):
-        raise NotYet(f"The result is of type {type(result).__name__}, expected a torch.Tensor.")
+        make = "torch.tensor makes one of numbers, torch.stack of tensors"
+        found = type(result).__name__
+        raise NotYet(f"The result is of type {found}, expected a torch.Tensor: {make}.")
     if shape:
         _expect_shape(result, shape)
     if result.dtype != dtype:

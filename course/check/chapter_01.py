@@ -22,8 +22,7 @@ def patchify(attempt: Attempt) -> None:
         outcomes = {
             expected: otherwise,
             images.reshape(expected.shape): "The numbers are cut up as they lie in memory, so that "
-            "a patch is a piece of a few lines. Split both sides, reorder the axes, and then "
-            "merge.",
+            "a patch is a piece of a few lines. Split both sides, reorder the axes, then merge.",
             apart.permute(0, 3, 5, 1, 2, 4).flatten(3).flatten(1, 2): "The pixels of a patch lie "
             "far apart in the image. Where a side is split, the axis that numbers the patches "
             "comes first.",
@@ -82,8 +81,7 @@ def merged_tokens(attempt: Attempt) -> None:
     # One group: the order within it, which is that of the tokens themselves.
     four = normal_draws(seed=9)(batch, 4, dim)
     outcomes = {
-        four.reshape(batch, 1, 4 * dim): "On a 2 x 2 grid, the four tokens should follow one "
-        "another.",
+        four.reshape(batch, 1, 4 * dim): "On a 2 x 2 grid, four tokens should follow one another.",
         four.mT.reshape(batch, 1, 4 * dim): "The numbers of the four tokens are interleaved. Each "
         "token should stay together.",
         four[:, [0, 2, 1, 3]].reshape(batch, 1, -1): "The four are in the order top left, bottom "
@@ -159,8 +157,7 @@ def padded_patches(attempt: Attempt) -> None:
             outcomes |= {
                 padded([right, 0, below, 0]): "The padding is on the left or above. It should be "
                 "on the right and below.",
-                padded(around): "The padding is split between both sides. It should be on the "
-                "right and below.",
+                padded(around): "The padding is on all sides. It should be on the right and below.",
             }
         fitting = height // size, width // size
         advice = {

@@ -10,6 +10,16 @@ from course.check.attempt import Attempt, Outcomes, close, normal_draws
 from course.check.exercise import exercise
 from course.check.memory import MemoryMeter
 
+LATE = (
+    "The weights are divided by the root after the softmax, so they no longer sum to one. Divide "
+    "the scores, before the softmax."
+)
+OVER_KEYS = "The weights of each query should sum to one over the keys, the last axis."
+NO_MASK = (
+    "Without a mask the result is right. The function is also called with one, which it may "
+    "ignore for now: let its arguments be (q, k, v, mask=None)."
+)
+
 
 def attend(q: Tensor, k: Tensor, v: Tensor, divisor: float, over: int = -1) -> Tensor:
     """Attention with the two things that go wrong most as arguments: scale and softmax axis."""
@@ -28,23 +38,26 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
     for d in (6, 11):  # the second catches a number typed in
         q, k = normal(batch, heads, queries, d), normal(batch, heads, keys, d)
         v = normal(batch, heads, keys, d_v)
-        right = f"the square root of d = {d}"
+        root, right = math.sqrt(d), f"the square root of d = {d}"
+        divisors = {
+            d: "d itself",
+            math.sqrt(keys): "the square root of the number of keys",
+            math.sqrt(d_v): f"the square root of d_v = {d_v}, the width of v",
+            math.sqrt(heads * d): "the square root of heads * d, not of each head's own width",
+        }
         outcomes = {
-            attend(q, k, v, math.sqrt(d)): "The result should be softmax(q k^T / sqrt(d)) v: for "
-            "each query an average of all rows of v, weighted by how well their keys fit.",
+            attend(q, k, v, root): "The result should be softmax(q k^T / sqrt(d)) v: for each "
+            "query an average of all rows of v, weighted by how well their keys fit.",
             attend(q, k, v, 1): f"The scores are not scaled. Divide them by {right}.",
-            attend(q, k, v, d): f"You divide by d itself. Divide by {right}.",
-            attend(q, k, v, math.sqrt(keys)): "You divide by the square root of the number of "
-            f"keys. Divide by {right}.",
-            attend(q, k, v, math.sqrt(heads * d)): "You divide by the square root of heads * d. "
-            f"Each head is scaled by its own width: divide by {right}.",
+            attend(q, k, v, 1) / root: LATE,
+            q @ k.mT / root @ v: "There is no softmax: the values are summed with the scores.",
             attend(q, k, v, math.sqrt(6)): "You divide by the square root of 6 for every width. "
             "Take the square root of d = 11 from the shape of q.",
-            attend(q, k, v, math.sqrt(d), over=-2): "The softmax is over the queries. The weights "
-            "of each query should sum to one over the keys, the last axis.",
-            q @ k.mT / math.sqrt(d) @ v: "There is no softmax: the values are summed with the "
-            "scores themselves.",
         }
+        for divisor, name in divisors.items():
+            outcomes[attend(q, k, v, divisor)] = f"You divide by {name}. Divide by {right}."
+        for axis, name in enumerate(("the batch", "the heads", "the queries")):
+            outcomes[attend(q, k, v, root, over=axis)] = f"The softmax is over {name}. {OVER_KEYS}"
         attempt.expect_close(attempt(q, k, v), outcomes)
     attempt.expect_close(
         attempt(q[0, 0], k[0, 0], v[0, 0]),
@@ -59,7 +72,8 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
         "Without a mask the result is right. With one it contains NaN: the third query may attend "
         "to nothing, and its softmax is 0 / 0."
     )
-    masked = attempt(q, k, v, mask, shape=shape, if_not_finite=message)
+    told = {"takes 3 positional arguments but 4": NO_MASK}
+    masked = attempt(q, k, v, mask, shape=shape, if_not_finite=message, explain=told)
     unmasked = attend(q, k, v, math.sqrt(d))
     if close(masked, unmasked):  # left for later
         return
@@ -162,8 +176,7 @@ def antisymmetric_share(attempt: Attempt) -> None:
     w_q, w_k = normal(dim, d_head), normal(dim, d_head)
     outcomes: Outcomes = {
         0.0: "With w_k = w_q the matrix B is symmetric, so the share is 0.",
-        1.0: "With w_k = w_q the share is 0, and 1 is returned: this is the share of the symmetric "
-        "part.",
+        1.0: "With w_k = w_q the share is 0. You return 1, the share of the symmetric part.",
     }
     attempt.expect_close(attempt(w_q, w_q.clone()), outcomes)
     e_1, e_2 = torch.eye(dim)[:2]
@@ -197,15 +210,46 @@ def share_by_entries(b: Tensor) -> Tensor:
     return torch.stack(pairs).square().sum() / b.flatten().square().sum()
 
 
-def of_one_head(q: Tensor, k: Tensor, v: Tensor, width: str) -> Outcomes:
+def of_one_head(x: Tensor, q: Tensor, k: Tensor, v: Tensor, width: str) -> Outcomes:
     """What goes wrong in a single head, whose width has this name."""
     d = q.shape[-1]
     return {
-        attend(q, k, v, math.sqrt(d), over=-2): "The softmax is over the queries. The weights of "
-        "each query should sum to one over the keys, the last axis.",
+        attend(q, k, v, math.sqrt(d), over=-2): f"The softmax is over the queries. {OVER_KEYS}",
         attend(q, k, v, 1): f"The scores are not scaled. Divide them by sqrt({width}).",
+        attend(q, k, v, 1) / math.sqrt(d): LATE,
         attend(q, k, v, d): "The scores are divided by the width itself, not by its root.",
+        x + attend(q, k, v, math.sqrt(d)): "x is added to the result. Return what attention "
+        "gives by itself; a block adds it to x later.",
     }
+
+
+def of_heads(v: Tensor, heads: int) -> Outcomes:
+    """What q = 0 leads to, where every head should give the mean of its own columns of v."""
+    batch, tokens, dim = v.shape
+    mean = v.mean(1, keepdim=True).expand_as(v)
+    own = mean.reshape(batch, tokens, heads, -1).transpose(1, 2)  # [batch, heads, tokens, d]
+    cut = v.reshape(own.shape).mean(2, keepdim=True).expand_as(own)
+    split = (
+        "Splitting into heads mixes up tokens and columns. Cut the columns of a token into heads "
+        "first, and then let heads and tokens change places."
+    )
+    return {
+        mean: "With queries of zero each head should give the mean of its own columns of v over "
+        "all tokens. Look at how columns are split into heads, and how heads are merged.",
+        cut.transpose(1, 2).reshape(v.shape): split,
+        cut.reshape(v.shape): split,
+        own.reshape(v.shape): "Merging the heads mixes up tokens and columns. Let heads and tokens "
+        "change places again before you put the heads side by side.",
+        own.mean(1).repeat(1, 1, heads): AVERAGED,
+    }
+
+
+AVERAGED = "The outputs of the heads are averaged. Put them side by side, head 0 first."
+VIEW = {
+    "Use .reshape": "If you split into heads here, neither view nor reshape can make tokens and "
+    "heads change places: cut the last axis, [batch, tokens, heads, d], then transpose. Only where "
+    "heads are merged, after transposing back, is reshape the repair."
+}
 
 
 def expect_projected(attempt: Attempt, result: Tensor, attended: Tensor, w_out: Tensor) -> None:
@@ -213,8 +257,7 @@ def expect_projected(attempt: Attempt, result: Tensor, attended: Tensor, w_out: 
     outcomes = {
         attended @ w_out: "The output projection is wrong. It is the last step: attended @ w_out.",
         attended: "The output projection w_out is not used.",
-        attended @ w_out.T: "The output projection w_out is transposed. Multiply by w_out from the "
-        "right.",
+        attended @ w_out.T: "w_out is transposed. Multiply by w_out from the right.",
     }
     attempt.expect_close(result, outcomes)
 
@@ -241,31 +284,23 @@ def multi_head(attempt: Attempt) -> None:
     outcomes = {
         attended: "With one head, and the identity as w_out, the result should be softmax(q k^T / "
         "sqrt(d)) v."
-    } | of_one_head(q, k, v, "d")
+    } | of_one_head(x, q, k, v, "d")
     attempt.expect_close(result, outcomes)
 
     # One head with an output projection.
     expect_projected(attempt, attempt(x, w_qkv, w_out, 1), attended, w_out)
 
-    # q = 0: every head gives the mean of its own columns of v.
     no_queries = w_qkv.clone()
     no_queries[:, :dim] = 0
-    mean = v.mean(dim=1, keepdim=True).expand(batch, tokens, dim)
-    by_head = mean.reshape(batch, tokens, heads, d).transpose(1, 2)
     mixed = (x @ no_queries).reshape(batch, tokens, heads, 3, d).permute(3, 0, 2, 1, 4)
     mixed_q, mixed_k, mixed_v = mixed
-    cut_first = (
-        attend(mixed_q, mixed_k, mixed_v, math.sqrt(d)).transpose(1, 2).reshape(batch, tokens, dim)
-    )
-    outcomes = {
-        mean: "Splitting into heads mixes up tokens and columns. The columns of a token are cut "
-        "into heads first, and then heads and tokens change places.",
-        by_head.reshape(batch, tokens, dim): "Merging the heads mixes up tokens and columns. Heads "
-        "and tokens change places again before the heads are put side by side.",
+    cut_first = attend(mixed_q, mixed_k, mixed_v, math.sqrt(d)).transpose(1, 2).flatten(2)
+    outcomes = of_heads(v, heads) | {
         cut_first: "The columns are cut into heads before they are cut into q, k and v. It is the "
-        "other way round: q of all heads, then k, then v.",
+        "other way round: q of all heads, then k, then v."
     }
-    attempt.expect_close(attempt(x, no_queries, identity, heads), outcomes)
+    told = VIEW | {f"x{d} and {dim}x{dim}": AVERAGED}  # shapes that cannot be multiplied
+    attempt.expect_close(attempt(x, no_queries, identity, heads, explain=told), outcomes)
 
     def in_turn(divisor: float) -> Tensor:
         """Head by head."""
@@ -273,10 +308,14 @@ def multi_head(attempt: Attempt) -> None:
         outputs = [attend(q[..., i], k[..., i], v[..., i], divisor) for i in own]
         return torch.cat(outputs, dim=-1) @ w_out
 
+    q_heads, k_heads = (t.reshape(batch, tokens, heads, d).transpose(1, 2) for t in (q, k))
+    one_table = attend(q_heads, k_heads, torch.eye(tokens), math.sqrt(d)).mean(1) @ v
     outcomes = {
         in_turn(math.sqrt(d)): "With several heads the result is wrong. Within q, k and v the "
         "columns of head 0 come first, then those of head 1, and so on.",
         attended @ w_out: "All columns act as one head. Split q, k and v into heads first.",
+        one_table @ w_out: "The weights of the heads are averaged. Each head weights its own "
+        "columns of v with its own weights.",
         in_turn(math.sqrt(dim)): "The scale is that of the whole width. A head is only d = dim / "
         "heads wide, so divide its scores by sqrt(d).",
     }
@@ -300,7 +339,7 @@ def grouped_query_attention(attempt: Attempt) -> None:
     outcomes = {
         attended: "With one head, and the identity as w_out, the result should be softmax(q k^T / "
         "sqrt(d_head)) v.",
-        **of_one_head(q, k, v, "d_head"),
+        **of_one_head(x, q, k, v, "d_head"),
         attend(q, v, k, math.sqrt(dim)): "The columns of w_kv are read as v, then k. They hold all "
         "of k, then all of v.",
     }
@@ -309,16 +348,14 @@ def grouped_query_attention(attempt: Attempt) -> None:
     # One head with an output projection.
     expect_projected(attempt, attempt(x, w_q, w_kv, w_out, 1), attended, w_out)
 
-    # q = 0 and a group for each head: every head gives the mean of its own columns of v.
-    mean = v.mean(dim=1, keepdim=True).expand(batch, tokens, dim)
-    by_head = mean.reshape(batch, tokens, heads, d_head).transpose(1, 2)
-    outcomes = {
-        mean: "Splitting into heads mixes up tokens and columns. Reshape to [batch, tokens, heads, "
-        "d_head] first, and then transpose tokens and heads.",
-        by_head.reshape(batch, tokens, dim): "Merging the heads mixes up tokens and columns. "
-        "Transpose back to [batch, tokens, heads, d_head] before you reshape.",
+    # q = 0 and a group for each head.
+    mixed_v = (x @ w_kv).reshape(batch, tokens, heads, 2, d_head)[..., 1, :].flatten(2)
+    outcomes = of_heads(v, heads) | {
+        mixed_v.mean(1, keepdim=True).expand_as(x): "Keys and values are read group by group. The "
+        "first half of w_kv has the keys of all groups, the second their values."
     }
-    attempt.expect_close(attempt(x, torch.zeros(dim, dim), w_kv, identity, heads), outcomes)
+    none = torch.zeros(dim, dim)
+    attempt.expect_close(attempt(x, none, w_kv, identity, heads, explain=VIEW), outcomes)
 
     def in_turn(kv: Tensor, group_of: list[int], divisor: float) -> Tensor:
         """Head by head; group_of has the group of each head."""
@@ -370,7 +407,9 @@ def chunked_attention(attempt: Attempt) -> None:
     normal = normal_draws(seed=4)
     # Scores fall from the first key to the last, so the maximum is in the first chunk.
     q, v = normal(batch, heads, queries, d).abs(), normal(batch, heads, keys, d_v)
-    falling = normal(batch, heads, 1, d).abs() * torch.linspace(2, -2, keys)[:, None]
+    # Their steps differ, as do therefore the sums of the chunks' own exponentials.
+    steps = torch.linspace(2, 0, keys).square() - 2
+    falling = normal(batch, heads, 1, d).abs() * steps[:, None]
     expected = attend(q, falling, v, math.sqrt(d))
     outcomes = {
         expected: "With all keys in one chunk the result should be plain attention.",
@@ -379,11 +418,15 @@ def chunked_attention(attempt: Attempt) -> None:
     attempt.expect_close(attempt(q, falling, v, keys), outcomes)
     pieces = zip(falling.split(chunk, dim=-2), v.split(chunk, dim=-2), strict=True)
     separate = torch.stack([attend(q, *piece, math.sqrt(d)) for piece in pieces])
+    scores = (q @ falling.mT / math.sqrt(d)).unflatten(-1, (-1, chunk))  # [.., chunks, chunk]
+    sums = (scores - scores.amax(-1, keepdim=True)).exp().sum(-1).movedim(-1, 0)[..., None]
     outcomes = {
-        expected: "With several chunks the result is wrong, even where the first holds the "
-        "maximum.",
+        expected: "With several chunks the result is wrong, even if the first holds the maximum.",
         separate.mean(0): "The outputs of the chunks are averaged. Weight each by the sum of its "
         "exponentials.",
+        (separate * sums).sum(0) / sums.sum(0): "Each chunk subtracts a maximum of its own, so the "
+        "sums do not fit together. When the maximum moves, multiply the running sum and the "
+        "running output by exp(old maximum - new maximum).",
         separate.sum(0): "Each chunk has its own softmax, and the outputs are summed. Divide once, "
         "at the end, by the sum of the exponentials of all chunks.",
     }

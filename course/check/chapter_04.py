@@ -37,19 +37,21 @@ def layer_norm(attempt: Attempt) -> None:
         normed(x, 0): "The mean and variance are those of a feature over the batch.",
         normed(x, (0, 1)): "The mean and variance are those of a feature over batch and tokens. "
         "That is batch norm.",
-        normed(x, (1, 2)): "The mean and variance are those of a whole image. Each token has its "
-        "own.",
+        normed(x, (1, 2)): "Mean and variance are those of a whole image. Each token has its own.",
         x / deviation: "The mean is subtracted only for the variance.",
         centred: "The mean is subtracted, but nothing is divided by the standard deviation.",
         centred / (deviation * 5**0.5): "The sum of squares is not divided by dim.",
         centred / deviation**2: "You divide by the variance, not by its root.",
     }
-    attempt.expect_close(attempt(x, ones, zeros, 0.0), outcomes)
+    told = {
+        "must match the size": "A mean or variance has lost the axis that it was taken over: "
+        "keepdim=True keeps it, so that the mean can be subtracted from x."
+    }
+    attempt.expect_close(attempt(x, ones, zeros, 0.0, explain=told), outcomes)
     weight, bias = normal(5), normal(5)
     scaled = normed(x) * weight
     outcomes = {
-        scaled + bias: "The weight should multiply and the bias be added last, one number for each "
-        "feature.",
+        scaled + bias: "Multiply by the weight and add the bias last, one number for each feature.",
         normed(x) + bias: "The weight is not used.",
         scaled: "The bias is not used.",
         scaled + bias * weight: "The bias is multiplied by the weight too. It is added last.",
@@ -87,14 +89,11 @@ def block(attempt: Attempt) -> None:
     outcomes = {
         after: "With an MLP that gives zeros the result should be x + attention(norm1(x)).",
         x + attention(x): "Attention reads the stream without a norm.",
-        attention(norm1(x)): "What attention computes is not added to the stream: the stream is "
-        "lost.",
-        x: "What attention adds is lost: the MLP should read and add to the stream after "
-        "attention.",
+        attention(norm1(x)): "What attention computes is not added to the stream, which is lost.",
+        x: "What attention adds is lost: the MLP reads and adds to the stream after attention.",
         torch.zeros_like(x): "What the MLP computes is not added to the stream.",
         norm1(x) + attention(norm1(x)): "The normed tokens are added. The stream itself should be.",
-        x + attention(norm2(x)): "The norm comes before the MLP, and attention has norm2. Its norm "
-        "is norm1.",
+        x + attention(norm2(x)): "Attention has norm2. Its norm is norm1.",
         norm2(norm1(x + attention(x))): "The norms come after the additions. That is post-norm; "
         "here each branch reads a normed copy.",
         norm2(after): "The result is normed. The stream itself is not normed in a block.",
@@ -103,8 +102,7 @@ def block(attempt: Attempt) -> None:
     }
     attempt.expect_close(attempt(x, norm1, attention, norm2, torch.zeros_like), outcomes)
     outcomes = {
-        x + mlp(norm2(x)): "With attention that gives zeros the result should be x + "
-        "mlp(norm2(x)).",
+        x + mlp(norm2(x)): "With attention giving zeros the result should be x + mlp(norm2(x)).",
         x + mlp(x): "The MLP reads the stream without a norm.",
         x: "Where attention gives zeros, the MLP adds nothing. It should read the stream after "
         "attention and add to it.",
@@ -134,8 +132,7 @@ def ordered_block(attempt: Attempt) -> None:
     after = x + attention(read)
     # One branch at a time, then both.
     outcomes = {
-        after: "parallel, with an MLP that gives zeros: the result should be x + "
-        "attention(norm1(x)).",
+        after: "parallel, with an MLP giving zeros: the result should be x + attention(norm1(x)).",
         attention(read): "parallel: the stream itself is not added.",
         x + attention(x): "parallel: attention reads the stream without a norm.",
         read + attention(read): "parallel: the normed stream is added, not the stream itself.",
@@ -143,8 +140,7 @@ def ordered_block(attempt: Attempt) -> None:
     }
     attempt.expect_close(attempt(x, norm1, attention, norm2, silent, "parallel"), outcomes)
     outcomes = {
-        x + mlp(read): "parallel, with attention that gives zeros: the result should be x + "
-        "mlp(norm1(x)).",
+        x + mlp(read): "parallel, attention giving zeros: the result should be x + mlp(norm1(x)).",
         x + mlp(norm2(x)): "parallel: the MLP reads norm2. Like attention it should read norm1.",
         x + mlp(x): "parallel: the MLP reads the stream without a norm.",
     }
@@ -160,8 +156,7 @@ def ordered_block(attempt: Attempt) -> None:
     result = attempt(x, norm1, attention, norm2, silent, "res-post")
     after = x + norm1(attention(x))
     outcomes = {
-        after: "res-post, with an MLP that gives zeros: the result should be x + "
-        "norm1(attention(x)).",
+        after: "res-post, with an MLP giving zeros: the result should be x + norm1(attention(x)).",
         norm2(norm1(x + attention(x))): "res-post: the norm comes after the addition. That is "
         "post-norm; here the branch is normed first and then added.",
         x + attention(read): "res-post: the norm comes before attention. That is pre-norm.",
@@ -204,8 +199,7 @@ def drop_path(attempt: Attempt) -> None:
     attempt.expect_close(attempt(branch, 0.25, False), outcomes)
     outcomes = {
         branch: "With rate = 0 the branch should come back as it is.",
-        0 * branch: "With rate = 0 nothing is left: rate is the probability of dropping, not of "
-        "keeping.",
+        0 * branch: "With rate 0 all is lost: rate is the probability of dropping, not of keeping.",
     }
     attempt.expect_close(attempt(branch, 0.0, True, if_not_finite=ALL_DROPPED), outcomes)
     for rate in (0.25, 0.6):
@@ -228,8 +222,7 @@ def drop_path(attempt: Attempt) -> None:
         kept = factors[~dropped]
         attempt.expect(
             not close(kept, torch.ones_like(kept)),
-            "What is kept is not scaled, so that the mean over many draws is smaller than the "
-            "branch.",
+            "What is kept is not scaled, so the mean over many draws is smaller than the branch.",
         )
         attempt.expect(
             close(kept, torch.full_like(kept, 1 / (1 - rate))),
@@ -435,8 +428,7 @@ def logits_from_file(attempt: Attempt) -> None:
     )
     expect(
         file_of(depth=12, seed=12),
-        "With 12 blocks the logits are wrong. Does each block run once, in order, with its own "
-        "weights?",
+        "With 12 blocks the logits are wrong. Does each run once, in order, with its own weights?",
         {
             f"Of 12 blocks only {n} run. Their number is one more than the largest number in a "
             "name, which may have two digits.": dict(blocks=n)

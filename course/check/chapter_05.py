@@ -75,16 +75,14 @@ def distance_from_alike(attempt: Attempt) -> None:
         "token. It should be the mean token, over axis 1.",
         size(x - x.mean((1, 2), keepdim=True)) / size(x): "One mean is taken for a whole image. "
         "The mean token has a mean for each feature.",
-        size(x - x.mean(0)) / size(x): "The mean is taken over the batch. Each image has its own "
-        "mean token.",
+        size(x - x.mean(0)) / size(x): "The mean is taken over the batch. Each image has its own.",
         size(away): "The norm of the difference should be divided by the norm of x.",
         (size(away) / size(x)) ** 2: "The root is missing: a norm is the root of a sum of squares.",
         size(away) / size(x - away): "You divide by the norm of the repeated mean token. Divide by "
         "the norm of x.",
         (away.norm(dim=2) / x.norm(dim=2)).mean(1): "You take a ratio for each token and then the "
         "mean of them. Take one norm over all tokens.",
-        size(x - away) / size(x): "You return the size of the mean token, not of what differs from "
-        "it.",
+        size(x - away) / size(x): "You return the size of the mean token, not of the rest.",
     }
     attempt.expect_close(attempt(x), outcomes)
 
@@ -109,13 +107,10 @@ def spatial_gate(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, 0 * identity, zeros + 1, 0.1), outcomes)
     gate = normed(v, -1, 0.1)
     outcomes = {
-        u * gate: "With the identity as table and no bias, the result should be U times the normed "
-        "V.",
+        u * gate: "With an identity table and no bias, the result should be U times the normed V.",
         u * v: "V is not normed.",
-        u * normed(v, 1, 0.1): "V is normed over the tokens. Norm it over its features, the last "
-        "axis.",
-        u * normed(x, -1, 0.1)[..., half:]: "All features are normed before they are cut. Norm "
-        "only V.",
+        u * normed(v, 1, 0.1): "V is normed over tokens. Norm it over its features, the last axis.",
+        u * normed(x, -1, 0.1)[..., half:]: "All features are normed before the cut. Norm only V.",
         u + gate: "U is added, not multiplied.",
         gate: "U is missing: the gate multiplies it.",
         u * normed(v, -1, 0.1, fewer=1): "The variance is divided by its number minus one. In "
@@ -130,8 +125,7 @@ def spatial_gate(attempt: Attempt) -> None:
         u * (weight @ gate): "The table is used in a wrong way. Token i of the result should be "
         "the sum over j of weight[i, j] times token j of the normed V.",
         u * (weight.T @ gate): "The table is transposed: row i holds the weights of token i.",
-        u * normed(weight @ v, -1, 0.1): "The tokens of V are mixed before they are normed. Norm "
-        "first.",
+        u * normed(weight @ v, -1, 0.1): "The tokens of V are mixed before the norm. Norm first.",
         (weight @ u) * (weight @ gate): "All features are mixed, those of U too.",
     }
     attempt.expect_close(attempt(x, weight, zeros, 0.1), outcomes)
@@ -217,8 +211,7 @@ def resized_mixing(attempt: Attempt) -> None:
     outcomes = {
         layer(x, up_fine, ones, none): "The resampled up is wrong. (down is all ones here, and "
         "down_bias zero.)",
-        layer(x, up_fine / share, ones, none): "up should be multiplied by old tokens / new "
-        "tokens.",
+        layer(x, up_fine / share, ones, none): "Multiply up by old tokens / new tokens.",
         layer(x, up_fine / share**2, ones, none): "up is multiplied by new tokens / old tokens. It "
         "is the other way round.",
         layer(x, up_fine, ones, none, share * up_bias): "The factor old tokens / new tokens is for "

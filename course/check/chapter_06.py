@@ -90,19 +90,15 @@ def layers_needed(attempt: Attempt) -> None:
     message = "Without any layer a pixel sees itself: a field of 1 needs no layer."
     attempt.expect_close(result[nothing], {expected[nothing]: message})
     outcomes = {
-        expected[exact]: "Fields of 121, 25 and 13 pixels are met exactly by filters of 3, 5 and "
-        "7.",
-        expected[exact] + 1: "One layer too many where the field is met exactly: round up, and no "
-        "further.",
+        expected[exact]: "Fields of 121, 25 and 13 pixels are met exactly by filters of 3, 5, 7.",
+        expected[exact] + 1: "One layer too many where the field is met exactly: only round up.",
     }
     attempt.expect_close(result[exact], outcomes)
     message = "A number of layers is whole: round, and the right way."
     attempt.expect(close(result, result.round()), message)
     outcomes = {
-        expected: "With one layer less the field is too small, with one more it is wider than it "
-        "need be.",
-        ((inputs[1] - 1) / (inputs[0] - 1)).floor(): "You round down: the field of so many layers "
-        "is too small.",
+        expected: "With one layer less the field is too small, with one more wider than need be.",
+        ((inputs[1] - 1) / (inputs[0] - 1)).floor(): "You round down: the field is too small.",
     }
     attempt.expect_close(result, outcomes)
 
@@ -141,8 +137,7 @@ def first_and_last(attempt: Attempt) -> None:
     )
     attempt.expect(
         found == ends([lower, upper], 5),
-        f"{case} Both ends of the interval go down through every layer; the last end gets "
-        "kernel - 1 more in each.",
+        f"{case} Both ends go down through every layer; the last end gets kernel - 1 more in each.",
     )
     for layers, i in (([[3, 1, 1], [5, 2, 2], [2, 4, 0], [3, 1, 3]], 6), ([[4, 2, 3]], 0)):
         found, case = described(layers, i)
@@ -174,8 +169,7 @@ def merged_kernel(attempt: Attempt) -> None:
         "nine offsets. It reads the middle one only.",
         w3 + spread(one + 1): "1 is added for every pair of channels. The identity gives each "
         "channel itself alone: its matrix has zeros beside the diagonal.",
-        w3 + spread(one.T) + spread(same): "The 1 x 1 filters are transposed: the first axis is "
-        "the output.",
+        w3 + spread(one.T) + spread(same): "The 1 x 1 filter is transposed: axis 0 is the output.",
         spread(one) + spread(same): "The 3 x 3 filters are missing.",
     }
     attempt.expect_close(result, outcomes)
@@ -214,14 +208,12 @@ def circular_by_fourier(attempt: Attempt) -> None:
         attempt.expect(
             not close(result * rows * columns, expected)
             and not close(result, expected * rows * columns),
-            "The result is right but for a factor rows * columns: the inverse transform divides by "
-            "it once.",
+            "The result is off by a factor rows * columns: the inverse transform divides by it.",
         )
         outcomes = {
             expected: "At each frequency the output's channels are a matrix [out, channels] times "
             "the input's channels.",
-            F.conv2d(x, weight, padding=half): "Zeros stand around the image. It should wrap "
-            "around.",
+            F.conv2d(x, weight, padding=half): "Zeros are around the image. It should wrap around.",
         }
         attempt.expect_close(result, outcomes)
 
@@ -271,8 +263,7 @@ def convolution_by_attention(attempt: Attempt) -> None:
         nine_heads(x, weight, grid, 0.3, power=2): "It is right for a sharpness of 50 and wrong "
         "for 0.3, where a head attends to several.",
         nine_heads(x, weight, grid, 0.3, power=1): "The distance is not squared in the scores.",
-        convolved(weight): "The weights are hard: each head takes only the nearest token. Use a "
-        "softmax.",
+        convolved(weight): "Weights are hard: each head takes the nearest token. Use a softmax.",
         nine_heads(x, weight, grid, 0.3 / dim**0.5, power=2): "The scores are divided, as by a "
         "square root of a width. They have no scale but the sharpness.",
     }

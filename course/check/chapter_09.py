@@ -25,8 +25,7 @@ def effective_keys(attempt: Attempt) -> None:
         math.log(keys): "This is the entropy, log n for n equal weights. Its exponential is the "
         "number of keys.",
         math.exp(math.log2(keys)): "The logarithm is to base 2 and the exponential to base e.",
-        math.exp(math.log(keys) / keys): "You take the mean over keys. An entropy is a sum over "
-        "keys.",
+        math.exp(math.log(keys) / keys): "You take the mean over keys. An entropy is a sum.",
         1 / keys: "The entropy has the wrong sign.",
     }
     attempt.expect_close(count(even), outcomes)
@@ -72,8 +71,7 @@ def mean_offset(attempt: Attempt) -> None:
         "where the query is from where the key is.",
         torch.tensor([-2.0, -0.5]).expand(heads, 2): "The axes are exchanged, where down should "
         f"come first, or the grid is read as {columns} rows of {rows}.",
-        torch.tensor([-5.0, -20.0]).expand(heads, 2): "This is the sum over queries. Take the "
-        "mean.",
+        torch.tensor([-5.0, -20.0]).expand(heads, 2): "This is a sum over queries. Take the mean.",
     }
     attempt.expect_close(attempt(first, rows, columns), outcomes)
     weights = normal_draws(seed=31)(heads, patches, patches).mul(2).softmax(-1)
@@ -117,8 +115,7 @@ def relevance(attempt: Attempt) -> None:
     attempt.expect_close(attempt(*one), outcomes)
     low, high = (kept(w, g) for w, g in zip(weights, gradients, strict=True))
     outcomes = {
-        (eye + high) @ (eye + low): "For two blocks the update is R + A R, with the first block "
-        "first.",
+        (eye + high) @ (eye + low): "For two blocks the update is R + A R, the first block first.",
         (eye + low) @ (eye + high): "The order is reversed: a later block reads what earlier ones "
         "have mixed, so that it belongs on the left.",
         eye + low + high: "The blocks are added up. Each should act on what came before.",
@@ -149,8 +146,7 @@ def integrated_gradients(attempt: Attempt) -> None:
     outcomes = {
         weights * way: "For a linear score each number's part is its weight times its change from "
         "the baseline.",
-        weights.expand_as(way): "This is only the gradient. Multiply it by the image minus the "
-        "baseline.",
+        weights.expand_as(way): "This is only the gradient. Multiply by image minus baseline.",
         weights * images: "The gradient is multiplied by the image, where it should be by the "
         "image minus the baseline.",
         -weights * way: "The sign is wrong: the path goes from the baseline to the image.",

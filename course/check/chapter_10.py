@@ -89,14 +89,12 @@ def place_error(attempt: Attempt) -> None:
     outcomes = {
         mean(lambda a, b: (a * a + b * b) ** 0.5): "Where every token is most like the patch in "
         "row 1, column 4, of 3 rows and 5 columns, the mean distance is wrong.",
-        mean(lambda a, b: a + b): "You add up steps along rows and columns. Take the straight "
-        "line.",
+        mean(lambda a, b: a + b): "You add steps along rows and columns. Take the straight line.",
         mean(lambda a, b: a * a + b * b): "These are squares of distances.",
         mean(lambda a, b: a * a + b * b).sqrt(): "This is the root of the mean square: take "
         "the root for each token, then the mean.",
         by_rows(rows, columns, 9): "The number of the patch is turned into a row and a column "
-        "by the number of rows. Patches are counted along a row first: divide by the number of "
-        "columns.",
+        "by the number of rows. Patches are counted along a row: divide by the number of columns.",
         torch.tensor(14 / 15): "This counts tokens that miss, not how far they miss.",
         torch.arange(15.0).sub(9).abs().mean(): "This is the difference of the patches' "
         "numbers: the last of a row and the first of the next are no neighbours.",
@@ -148,8 +146,7 @@ def streamed_cka(attempt: Attempt) -> None:
     sizes = torch.tensor([7.0, 7.0, 7.0, 3.0]) / 24
     uneven = [t - torch.stack([part.mean(0) for part in t.split(7)]).mean(0) for t in (x, y)]
     outcomes = {
-        aligned(x, y): "In batches of 7, 7, 7 and 3 images the value must be that of all 24 at "
-        "once.",
+        aligned(x, y): "In batches of 7, 7, 7, 3 images the value must be that of all 24 at once.",
         alone.mean(): "This is the mean of the batches' own values.",
         (sizes * alone).sum(): "This is the mean of the batches' own values, by size.",
         aligned(*(torch.cat(side) for side in zip(*within, strict=True))): "Each batch is centred "
@@ -203,8 +200,7 @@ def left_out(attempt: Attempt) -> None:
         h, bare = leverage(x, penalty), leverage(x, penalty, 0.0)
         return {
             fit: "This is the fit to all rows: each row has seen its own target.",
-            (y - fit) / (1 - h): "These are the errors of rows left out. Subtract them from the "
-            "targets.",
+            (y - fit) / (1 - h): "These are errors of rows left out. Subtract them from targets.",
             y - (y - fit) / (1 - bare): "The bias is fitted without the row as well: its part of "
             "the leverage, 1 / n, is missing.",
             y - (y - fit) * (1 - h): "The errors are multiplied by 1 - h. A row that is left out "

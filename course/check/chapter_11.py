@@ -39,8 +39,7 @@ def scores_on_the_way(attempt: Attempt) -> None:
         "step: the step size times the squared length of the slope.",
         {
             first - rise * every: "The score falls. Descend on |C - o|: subtract the gradient.",
-            rising + rise: "These are the scores after each step. The first should be that of the "
-            "start.",
+            rising + rise: "These are scores after each step. The first should be the start's.",
             first + rise / slope.norm() * every: "The score rises by the step size times the "
             "length of the slope. A step moves the image by the slope, and the score by the slope "
             "times that.",
@@ -54,10 +53,8 @@ def scores_on_the_way(attempt: Attempt) -> None:
         near,
         "Once the score has passed C, the next step should lead back, and so on.",
         {
-            rising: "The score keeps rising beyond C. There the slope of |C - o| has the other "
-            "sign.",
-            rising.clamp(max=near): "The score stops at C. A step has a fixed length and leads "
-            "beyond it.",
+            rising: "The score keeps rising beyond C. There the slope of |C - o| changes sign.",
+            rising.clamp(max=near): "The score stops at C. A step of fixed length leads beyond it.",
         },
     )
     check(
@@ -90,8 +87,7 @@ def expected_change(attempt: Attempt) -> None:
         "update put there.",
         total: "This is the sum over all positions. An expectation is their mean.",
         total / n: "The sum is divided by the positions along one side. They vary along both.",
-        total / jitter**2: "The sum is divided by jitter squared. Each side has jitter + 1 "
-        "positions.",
+        total / jitter**2: "The sum is divided by jitter squared. A side has jitter + 1 positions.",
         put_at(product(range(jitter), repeat=2)) / jitter**2: "The last row and column of "
         "positions are left out. There are jitter + 1 of each.",
         put_at(product(range(1, n), repeat=2)) / jitter**2: "The first row and column of positions "
@@ -123,8 +119,7 @@ def step_in_pixels(attempt: Attempt) -> None:
     }
     attempt.expect_close(attempt(gradient, ones, rows, columns), outcomes)
     outcomes = {
-        moved(weight**2, rows, columns): "With weights that differ, the change of the image is "
-        "wrong.",
+        moved(weight**2, rows, columns): "With unequal weights, the change of the image is wrong.",
         moved(weight, rows, columns): "The weight counts once. It stands between image and "
         "coefficients on the way to the gradient, and again on the way back.",
         gradient: "Weights play no part.",
@@ -205,8 +200,7 @@ def robust_images(attempt: Attempt) -> None:
         "the wanted logit, divided by its root mean square over the image.",
         climbed(*once, sign=-1): "The score falls. Go up its gradient.",
         climbed(*once, scale="none"): "The gradient is not divided by its root mean square.",
-        climbed(*once, scale="batch"): "All images share one root mean square. Each should have "
-        "its own.",
+        climbed(*once, scale="batch"): "All images share one root mean square. Each has its own.",
         climbed(*once, scale="sign"): "Every pixel moves as far as every other. Divide the "
         "gradient by one number for each image, and not by its size pixel by pixel.",
         climbed(*first): "Image i climbs for class i. Its class is wanted[i].",
@@ -235,8 +229,7 @@ def robust_images(attempt: Attempt) -> None:
     far = (start, w, shifts, 3, 0.4)
     outcomes = {
         climbed(*far): "After three large steps the images are wrong.",
-        climbed(*far, clip="never"): "The images leave the range from 0 to 1. Cut them off after "
-        "each step.",
+        climbed(*far, clip="never"): "The images leave [0, 1]. Cut them off after each step.",
         climbed(*far, clip="last"): "The images are cut off only at the end. Cut them off after "
         "each step: the next gradient should be that of an image that can be seen.",
     }

@@ -40,8 +40,7 @@ def noise_gain(attempt: Attempt) -> None:
     values = torch.tensor([3.0, 2.0, 1.0, 0.5, 0.25])
     weight, _ = matrix(values.tolist(), dim, n, seed=1)
     outcomes = {
-        values.pow(-2).mean().sqrt(): "With the singular values 3, 2, 1, 1/2 and 1/4 the result is "
-        "wrong.",
+        values.pow(-2).mean().sqrt(): "With singular values 3, 2, 1, 1/2, 1/4 the result is wrong.",
         1 / values.min(): "This is only the worst direction. Noise has all directions, and their "
         "squares are averaged.",
         (1 / values).mean(): "The factors 1 / sigma are averaged. For independent errors the "

@@ -87,14 +87,12 @@ def asymptotic_rate(attempt: Attempt) -> None:
         0.1: "This is the smallest. In the long run the slowest direction is left.",
         1.2: "Take the Jacobian of the branch alone, without the identity.",
         matrix.norm(): "This is the Frobenius norm.",
-        torch.linalg.eigvalsh(matrix).abs().max(): "You took the eigenvalues of a symmetric "
-        "matrix.",
+        torch.linalg.eigvalsh(matrix).abs().max(): "You took eigenvalues of a symmetric matrix.",
     }
     attempt.expect_close(attempt(x, lambda x: matrix @ x), outcomes)
     slope = 1 - x.tanh().square()
     outcomes = {
-        0.9 * slope.max(): "For a branch that is not linear the rate is wrong. Take the Jacobian "
-        "at x.",
+        0.9 * slope.max(): "For a nonlinear branch the rate is wrong. Take the Jacobian at x.",
         0.9: "You took the Jacobian at zero. It belongs to x.",
         -0.9 * slope.min(): "The size of a negative eigenvalue counts.",
     }

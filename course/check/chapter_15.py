@@ -149,8 +149,7 @@ def gauss_newton_step(attempt: Attempt) -> None:
         "Solve for the step.",
         2 * x - a: "The step leads away from the target: its sign is wrong.",
         a - x: "The step itself is returned. Add it to x.",
-        x + torch.linalg.pinv(matrix) @ linear(a): "You solve for the target, not for the "
-        "residual.",
+        x + torch.linalg.pinv(matrix) @ linear(a): "You solve for the target, not the residual.",
     }
     attempt.expect_close(attempt(x, linear(a), linear), outcomes)
 
@@ -162,8 +161,7 @@ def gauss_newton_step(attempt: Attempt) -> None:
     step = torch.linalg.solve(slope.T @ slope, slope.T @ (target - curved(x)))
     elsewhere = torch.linalg.pinv((1 - offset.tanh().square())[:, None] * matrix)
     outcomes = {
-        x + step: "For a function that is not linear, and a target that it cannot give, the step "
-        "is wrong.",
+        x + step: "For a nonlinear function and a target that it cannot give the step is wrong.",
         x + elsewhere @ (target - curved(x)): "The Jacobian is not that at x.",
     }
     attempt.expect_close(attempt(x, target, curved), outcomes)

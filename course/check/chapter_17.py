@@ -27,8 +27,7 @@ def main_effects(attempt: Attempt) -> None:
         outcomes = {
             effects: f"With {k} parts the effects are wrong.",
             effects.flip(0): "The parts are in the wrong order. Axis 0 is the first.",
-            effects * 2 ** (k - 1): "The differences are summed over the other parts. Take their "
-            "mean.",
+            effects * 2 ** (k - 1): "The differences are summed over other parts. Take their mean.",
             torch.stack([(high - low).flatten()[0] for low, high in halves]): "This is what each "
             "part does in a host with no other trained part. Take the mean over all states of the "
             "others.",
@@ -58,8 +57,7 @@ def stitched(attempt: Attempt) -> None:
         new @ weight + shift: "With a shift in the target and a mean in the source the result is "
         "wrong.",
         (new - offset) @ weight: "The target's mean is not added at the end.",
-        new @ weight + target.mean((0, 1)): "The source's mean must be taken from the new tokens "
-        "too.",
+        new @ weight + target.mean((0, 1)): "The source's mean must be taken from new tokens too.",
         centred @ weight + target.mean((0, 1)): "The new tokens' own mean is taken from them. It "
         "is the source's that the map was fitted with.",
         new @ torch.linalg.lstsq(moved.flatten(0, 1), target.flatten(0, 1)).solution: "There is no "
@@ -79,10 +77,8 @@ def stitched(attempt: Attempt) -> None:
         by(ridge): f"With ridge = {ridge:g} the result is wrong.",
         by(0.0): "ridge is not used.",
         by(ridge**2): "ridge is squared.",
-        by(ridge * len(x)): "ridge is multiplied by the number of tokens. The sum in the formula "
-        "is no mean.",
-        by(ridge / len(x)): "ridge is divided by the number of tokens. The sum in the formula is "
-        "no mean.",
+        by(ridge * len(x)): "ridge is multiplied by the number of tokens. The formula has a sum.",
+        by(ridge / len(x)): "ridge is divided by the number of tokens. The formula has a sum.",
         new @ all_alike[:-1] + all_alike[-1]: "The shift is penalised too.",
     }
     attempt.expect_close(attempt(moved, noisy, new, ridge), outcomes)

@@ -39,8 +39,7 @@ def hessian_product(attempt: Attempt) -> None:
         slope: "This is the gradient. Take its product with v, and differentiate that.",
         slope * v: "This is the gradient times v, entry by entry: one derivative too few.",
         H.diagonal() * v: "This is v times the Hessian's diagonal. Mixed derivatives count too.",
-        H.sum(0): "This sums the columns of the Hessian: v is not used, as if all its entries were "
-        "1.",
+        H.sum(0): "This sums columns of the Hessian: v is not used, as if all its entries were 1.",
         H @ v / 2: "This is half of it.",
         -H @ v: "The sign is wrong.",
     }
@@ -106,8 +105,7 @@ def sharpest(attempt: Attempt) -> None:
     early = attempt(start, product_with(downward), 2)
     attempt.expect(
         (early - torch.tensor(-5.0)).abs() > 1e-6,
-        "After two steps the value is exact already, so another method than power iteration is "
-        "at work.",
+        "After two steps the value is exact: another method than power iteration is at work.",
     )
 
 
@@ -219,8 +217,7 @@ def filter_scaled(attempt: Attempt) -> None:
         return t.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
 
     outcomes = {
-        d * lengths(weight) / lengths(d): "Of four filters of a convolution the direction is "
-        "wrong.",
+        d * lengths(weight) / lengths(d): "Of a convolution's four filters the direction is wrong.",
         d * weight.norm() / d.norm(): "The direction is scaled as a whole. Each filter weight[i] "
         "has its own length.",
         d / lengths(d): "The filters have length 1. Give each that of the model's own.",

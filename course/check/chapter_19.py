@@ -95,8 +95,7 @@ def noise_in_band(attempt: Attempt) -> None:
         scaled(rest, (0, 1, 2, 3)): "All images together have the power. Each image should.",
         scaled(rest, (2, 3)): "Each channel has the power. An image as a whole should, with "
         "channels that differ.",
-        scaled(rest, each, power): "Power is a mean square: its root is the factor, not the power "
-        "itself.",
+        scaled(rest, each, power): "Power is a mean square: the factor is its root.",
         scaled(torch.fft.ifft2(torch.fft.fft2(white).where(~keep, 0)).real, each): "The waves "
         "outside the band are kept.",
         scaled(white, each): "All waves are kept.",

@@ -13,11 +13,9 @@ def position_variance(attempt: Attempt) -> None:
     x = x - x.mean(1, keepdim=True)
     known = torch.stack([one.square().sum() / 15 for one in x])
     outcomes = {
-        known: "Where each feature has mean 0 over the tokens it is the mean square of all "
-        "entries.",
+        known: "Where each feature has mean 0 over tokens it is the mean square of all entries.",
         15 * known: "The squares are added up. Take their mean, over tokens and features.",
-        known * 5 / 4: "You divide by the number of tokens minus 1. Divide by the number of "
-        "tokens.",
+        known * 5 / 4: "You divide by the number of tokens less 1. Divide by the number of tokens.",
         known.sqrt(): "This is the standard deviation. The variance is its square.",
         3 * known: "You add up the features. Take their mean.",
         x.var(2, correction=0).mean(1): "You take the variance of the features of each token. It "

@@ -60,16 +60,13 @@ def with_mean(attempt: Attempt) -> None:
         outcomes = {
             put_in(there.mean(0)): f"With the mean in the place of {name!r} the logits are wrong.",
             put_in(None): "The model is whole: nothing is put in.",
-            put_in(torch.zeros_like(here)): "Zeros are put in. Put in the mean over the known "
-            "images.",
+            put_in(torch.zeros_like(here)): "Zeros are put in. Put in the mean over known images.",
             put_in(here.mean(0)): "This is the mean over x, the images that are scored. Take that "
             "over known.",
-            put_in(there.mean((0, 1))): "All tokens share one mean. Each token has its own, over "
-            "the images.",
+            put_in(there.mean((0, 1))): "All tokens share one mean. Each has its own, over images.",
             put_in(here.mean(1, keepdim=True).expand_as(here)): "The mean over the tokens is put "
             "in. Take that over the images.",
-            put_in(there.sum(0)): "What is put in is a sum over the images. Divide by their "
-            "number.",
+            put_in(there.sum(0)): "What is put in is a sum over images. Divide by their number.",
         }
         attempt.expect_close(attempt(x, known, model, name), outcomes)
 
@@ -97,10 +94,8 @@ def patched(attempt: Attempt) -> None:
                 put_in(x, here, there, tokens): f"With the tokens {tokens} of {name!r} put in the "
                 "logits are wrong.",
                 put_in(x, here, there, []): "The model is whole: nothing is put in.",
-                put_in(x, here, there, list(range(5))): "All tokens are put in. Put in those of "
-                "the list.",
-                put_in(x, here, there, rest): "The tokens of the list stay, and the others are put "
-                "in.",
+                put_in(x, here, there, list(range(5))): "All are put in. Put in those of the list.",
+                put_in(x, here, there, rest): "The tokens of the list stay, and others are put in.",
                 put_in(other, there, here, tokens): "The run is that of the other images: put "
                 "their tokens into the run of x.",
                 put_in(x, here, torch.zeros_like(here), tokens): "Zeros are put in. Put in the "
@@ -126,8 +121,7 @@ def read_out(attempt: Attempt) -> None:
 
     outcomes = {
         head(norm(tokens).sum(1) / 4): "For three images of four tokens the logits are wrong.",
-        head(norm(tokens.mean(1))): "The mean is taken before the norm. The norm acts on every "
-        "token.",
+        head(norm(tokens.mean(1))): "The mean is taken before the norm. That acts on every token.",
         head(tokens.mean(1)): "The norm is left out.",
         head(norm(tokens).sum(1)): "The tokens are added up. Take their mean.",
         head(norm(tokens)[:, 0]): "Only the first token is read. Take the mean of all.",
@@ -159,8 +153,7 @@ def add_block(attempt: Attempt) -> None:
         add(positive(each).sum(1)): "The heads are added up. Take their mean.",
         R + R @ positive(each).mean(1): "The product is in the wrong order: the new block belongs "
         "on the left of R.",
-        positive(each).mean(1) @ R: "R itself is not added: what passes a block by its shortcut is "
-        "lost.",
+        positive(each).mean(1) @ R: "R itself is not added: what passes by the shortcut is lost.",
         add(weights.mean(1)): "The gradients are not used.",
         add(positive(slopes).mean(1)): "The attention weights are not used.",
         R + positive(each).mean(1): "R is left out of the product.",

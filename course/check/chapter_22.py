@@ -52,8 +52,7 @@ def neighbourhood(attempt: Attempt) -> None:
             expected: f"For {rows} x {columns} patches and k = {k} the result is wrong (True "
             "counts as 1).",
             1 - expected: "True and False are exchanged: True says that a patch may attend.",
-            near(torus): "The neighbourhood wraps round to the opposite edge. It ends with the "
-            "image.",
+            near(torus): "The neighbourhood wraps round to the other edge. It ends with the image.",
             runs_over: "Beyond the end of a row the neighbourhood continues in another one. It "
             "ends with the image.",
             near(down + across): "The corners of the k x k patches are missing. A corner is k // 2 "

@@ -7,6 +7,11 @@ import torch
 from course.check.attempt import Attempt, normal_draws
 from course.check.exercise import exercise
 
+BASES = (
+    "Two bases are mixed: undo log10 by 10 ** and log by exp, and take sizes and errors to one "
+    "base."
+)
+
 
 @exercise()
 def training_flops(attempt: Attempt) -> None:
@@ -16,8 +21,7 @@ def training_flops(attempt: Attempt) -> None:
         known: "For 5 multiply-adds an image, 700 images and 11 epochs the cost is wrong.",
         known / 2: "A multiply-add is two operations.",
         known / 3: "These are only the forward passes; the backward pass costs two more.",
-        known * 2 / 3: "A training step is a forward pass and twice as much backward: three in "
-        "all.",
+        known * 2 / 3: "A training step is a forward pass and twice that backward: three in all.",
         known / 11: "Every image is seen once in each epoch: the epochs are missing.",
         known / 700: "The number of images is missing.",
         known * 2: "You count a multiply-add as two operations twice.",
@@ -38,8 +42,7 @@ def cost_to_reach(attempt: Attempt) -> None:
 
     ends = torch.log(costs[-1] / costs[0])
     outcomes = {
-        between(0.6, 1): "Between the second and the third model, at three fifths, the cost is "
-        "wrong.",
+        between(0.6, 1): "Between the second and third model, at three fifths, the cost is wrong.",
         straight(0.6, 1): "You interpolate the cost. Interpolate its logarithm, and undo that.",
         between(0.6, 1).log(): "This is the logarithm of the cost.",
         between(0.4, 1): "The ends are exchanged: near the cheaper model's accuracy the cost is "
@@ -63,11 +66,14 @@ def power_law(attempt: Attempt) -> None:
     exact = torch.tensor([3.0, 0.4])
     errors = 3 * sizes**-0.4
     outcomes = {
-        exact: "For errors that are exactly 3 times size to the power -0.4 factor or exponent is "
-        "wrong.",
+        exact: "For errors exactly 3 times size to the power -0.4 factor or exponent is wrong.",
         exact * torch.tensor([1.0, -1.0]): "The exponent's sign is wrong: errors that fall have a "
         "positive one.",
         torch.tensor([math.log(3), 0.4]): "The factor is still a logarithm.",
+        torch.tensor([math.log10(3), 0.4]): "The factor is still a logarithm, to base 10.",
+        torch.tensor([math.exp(math.log10(3)), 0.4]): BASES,
+        torch.tensor([3.0, 0.4 * math.log(10)]): BASES,
+        torch.tensor([3.0, 0.4 / math.log(10)]): BASES,
         exact.flip(0): "Factor and exponent are exchanged.",
     }
     attempt.expect_close(attempt(sizes, errors), outcomes)
@@ -77,8 +83,7 @@ def power_law(attempt: Attempt) -> None:
     fitted = torch.stack([(y.mean() - slope * x.mean()).exp(), -slope])
     through = (y[-1] - y[0]) / (x[-1] - x[0])
     outcomes = {
-        fitted: "For errors off the law, the line of least squares through the logarithms is "
-        "different.",
+        fitted: "For errors off the law, the least-squares line of the logarithms is another.",
         torch.stack([(y[0] - through * x[0]).exp(), -through]): "You go through the first and the "
         "last point. Fit all, by least squares.",
     }
@@ -116,11 +121,9 @@ def gru_step(attempt: Attempt) -> None:
     outcomes = {
         step(): "For two states of four numbers the new state is wrong.",
         step(keep=False): "Where z is 1 the old state should stay: z and 1 - z are exchanged.",
-        step(order=(1, 0, 2)): "The first four rows of the maps belong to r, the next to z, the "
-        "last to n.",
+        step(order=(1, 0, 2)): "The first four rows of a map are r's, the next z's, the last n's.",
         step(reset="none"): "r is not used: it multiplies what n gets from the state.",
-        step(reset="all"): "r multiplies the whole of n's argument. It belongs only to the state's "
-        "part.",
+        step(reset="all"): "r multiplies all of n's argument. It belongs only to the state's part.",
         step(reset="inside"): "r multiplies the state before its map. Here it multiplies U h + c.",
         step(biases=False): "The biases are missing.",
         step(last="sigmoid"): "n has a tanh, not a sigmoid.",
@@ -176,10 +179,8 @@ def contrastive_loss(attempt: Attempt) -> None:
         loss(unit=False): "The vectors are not divided by their lengths.",
         loss(temperature=2.0): "Scores are divided by the temperature, not multiplied.",
         loss(temperature=1.0): "The temperature is not used.",
-        loss(sides=(1,)): "Each image chooses among texts; each text should choose among images "
-        "too.",
-        loss(sides=(0,)): "Each text chooses among images; each image should choose among texts "
-        "too.",
+        loss(sides=(1,)): "Each image chooses among texts; a text should choose among images too.",
+        loss(sides=(0,)): "Each text chooses among images; an image should choose among texts too.",
         2 * loss(): "You add both directions. Take their mean.",
         loss(mean=False): "You add up the pairs. Take their mean.",
         loss(own=False): "The right one belongs among those to choose from.",

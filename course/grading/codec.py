@@ -14,6 +14,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 import torch
+from numpy import ndarray
 from torch import Tensor, nn
 
 KINDS = "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 bool complex64 complex128"
@@ -42,6 +43,8 @@ def _plain(value: object) -> dict:
             return {"plain": int(value)}
         case numbers.Real():
             return {"plain": float(value)}
+        case ndarray():
+            return _plain(value.tolist())
         case list() | tuple() if type(value) in (list, tuple):  # no named tuple
             return {type(value).__name__: [_plain(item) for item in value]}
         case dict():

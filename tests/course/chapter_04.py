@@ -19,6 +19,13 @@ def block(x, norm1, attention, norm2, mlp):
     return heard + mlp(norm2(x + heard)) + x
 
 
+def adding(x, norm1, attention, norm2, mlp):
+    """Writes into the caller's tokens."""
+    x += attention(norm1(x))
+    x += mlp(norm2(x))
+    return x
+
+
 def ordered_block(x, norm1, attention, norm2, mlp, order):
     y = norm1(x) if order == "parallel" else norm1(attention(x)) + x
     return x + mlp(y) + attention(y) if order == "parallel" else norm2(mlp(y)) + y
@@ -86,6 +93,13 @@ def logits_from_file(images, state, heads, strict=True, error=ValueError, quiet=
 
 
 WRONG = {
+    "layer_norm": [
+        (
+            "keepdim=True keeps it",
+            lambda x, *rest: (x - x.mean(-1)) / x.var(-1, correction=0).sqrt(),
+        )
+    ],
+    "block": [("x = x + ... instead of x += ...", adding)],
     "drop_path": [
         ("That is dropout", partial(faulty_drop, shape=(2, 3))),
         ("it is that of dropping", share_kept),

@@ -56,10 +56,14 @@ def training_step(model, images, labels, optimizer, smoothing=0.0):
 
 def faulty_step(model, images, labels, optimizer, smoothing=0.0, leave="", after=False):
     """The training step with one part left out, or with the loss after it."""
-    cost = F.cross_entropy(model(images), labels, label_smoothing=smoothing)
+    logits = model(images).softmax(1) if leave == "logits" else model(images)
+    cost = F.cross_entropy(logits, labels, label_smoothing=smoothing)
     if leave != "zero_grad":
         optimizer.zero_grad()
-    cost.backward()
+    if leave != "backward":
+        cost.backward()
+    if leave == "gradient":
+        optimizer.zero_grad()
     if leave != "clip":
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     if leave != "step":
@@ -67,22 +71,60 @@ def faulty_step(model, images, labels, optimizer, smoothing=0.0, leave="", after
     return F.cross_entropy(model(images), labels).item() if after else cost.item()
 
 
+def reordered(logits, labels, order, share, smoothing):
+    """Reorders the logits with the labels."""
+    own = F.cross_entropy(logits, labels, label_smoothing=smoothing)
+    other = F.cross_entropy(logits[order], labels[order], label_smoothing=smoothing)
+    return share * own + (1 - share) * other
+
+
+def on_grid(logits, labels):
+    grid = torch.arange(1, 4000) * 0.005
+    return min(grid.tolist(), key=lambda t: F.cross_entropy(logits / t, labels).item())
+
+
+def from_table(a, b, quantiles):
+    """With a quantile of a table, by the number of seeds."""
+    d = (a - b).tolist()
+    half = quantiles[len(d)] * (a - b).std().item() / len(d) ** 0.5
+    return [sum(d) / len(d) - half, sum(d) / len(d), sum(d) / len(d) + half]
+
+
+ALSO_RIGHT = {
+    "paired_interval": [
+        lambda a, b: paired_interval(a, b).numpy(),
+        lambda a, b: tuple(paired_interval(a, b)),
+        partial(from_table, quantiles={4: 3.182, 7: 2.447}),
+        partial(from_table, quantiles={4: 3.18, 7: 2.45}),
+    ]
+}
+
 WRONG = {
+    "mixed_loss": [("the logits are reordered with it", reordered)],
     "training_step": [  # handed in to the grader too, which has to bring the module's weights back
         ("the loss after the step", partial(faulty_step, after=True)),
-        ("The weights have not moved", partial(faulty_step, leave="step")),
+        ("there: optimizer.step() is missing", partial(faulty_step, leave="step")),
+        ("loss.backward() is missing, or", partial(faulty_step, leave="backward")),
+        ("loss.backward() is missing, or", partial(faulty_step, leave="gradient")),
+        ("a softmax before the cross-entropy", partial(faulty_step, leave="logits")),
         ("is still there", partial(faulty_step, leave="zero_grad")),
         ("is not clipped", partial(faulty_step, leave="clip")),
     ],
     "paired_interval": [
         ("the lower end", lambda a, b: paired_interval(a, b).flip(0)),
-        ("the ends are not", lambda a, b: halves(a, b, 2.447 * (a - b).std() / len(a) ** 0.5)),
+        (
+            "the distance of the ends",
+            lambda a, b: halves(a, b, 2.4 * (a - b).std() / len(a) ** 0.5),
+        ),
+        ("normal distribution", lambda a, b: halves(a, b, 1.96 * (a - b).std() / len(a) ** 0.5)),
+        ("of type str", lambda a, b: "0.01"),
     ],
     "best_temperature": [
         ("This is 1 / T", lambda z, y: 1 / best_temperature(z, y)),
         ("as if nothing needed correcting", lambda z, y: 1.0),
         ("own guesses", lambda z, y: best_temperature(z, z.argmax(1))),
-        ("The mean cross-entropy is", partial(best_temperature, steps=4)),
+        ("The mean cross-entropy is", partial(best_temperature, steps=2)),
+        ("three digits are asked", on_grid),
         ("A temperature is above 0", lambda z, y: -best_temperature(z, y)),
     ],
     "sharp_gradient": [

@@ -16,9 +16,21 @@ def rms_input(y, gamma, eps):
 
 
 def norm_pullback(x, gamma, eps, g):
+    """As gamma * g less its shadows on the row of ones and on z."""
+    inverse = (x.var(-1, correction=0, keepdim=True) + eps).rsqrt()
+    rows = torch.stack([torch.ones_like(x), (x - x.mean(-1, keepdim=True)) * inverse], -2)
+    h = (g * gamma)[..., None, :]
+    return ((h - h @ rows.mT @ rows / x.shape[-1]) * inverse[..., None]).squeeze(-2)
+
+
+def backward(x, gamma, eps, g):
     x = x.clone().requires_grad_()
     F.layer_norm(x, gamma.shape, gamma, None, eps).backward(g)
     return x.grad
+
+
+def by_func(x, gamma, eps, g):
+    return torch.func.vjp(lambda x: F.layer_norm(x, gamma.shape, gamma, None, eps), x)[1](g)[0]
 
 
 def forgotten(x, function, tolerance):
@@ -36,6 +48,33 @@ def patches_behind_rms(y, gamma, weight, offset):
     a = ((offset @ beside) * (w @ beside)).sum(-1) / (w @ beside).square().sum(-1)
     return (a[..., None] * w - offset) @ torch.linalg.pinv(weight).T
 
+
+def columns(x, function, tolerance):
+    _, values, v = torch.linalg.svd(torch.func.jacrev(function)(x))
+    lost = v[:, int((values > tolerance * values[0]).sum()) :]
+    return lost @ lost.T
+
+
+ALSO_RIGHT = {
+    "norm_pullback": [
+        lambda x, gamma, eps, g: norm_pullback(x.clone().requires_grad_(), gamma, eps, g)
+    ]
+}
+
+WRONG = {
+    "rms_input": [
+        ("Undo gamma before", lambda y, g, eps: y / g * (eps / (1 - (y**2).mean(2, True))) ** 0.5),
+        (
+            "the sum of the squares",
+            lambda y, gamma, eps: y * (eps / (1 - (y**2).sum(2, True))) ** 0.5,
+        ),
+    ],
+    "norm_pullback": [
+        ("by autograd. Write", backward),
+        ("by autograd. Write", by_func),
+    ],
+    "forgotten": [("columns of V^T", columns)],
+}
 
 EQUIVALENT = {
     "norm_pullback": {

@@ -89,12 +89,12 @@ class Rehearsal(Attempt):
         self.function = right
         return self.results[-1]
 
-    def expect_close(self, actual, outcomes) -> None:
+    def expect_close(self, actual, outcomes, slack=1.0) -> None:
         known = {alike(value, actual): message for value, message in outcomes.items()}
         right, otherwise = next(iter(known.items()))
         off = (1.5 * right + 0.2, right.flip(0) if right.ndim else -right)
         mistakes = [*((value, otherwise) for value in off), *list(known.items())[1:]]
-        super().expect_close(self._met(actual, mistakes), known)
+        super().expect_close(self._met(actual, mistakes), known, slack)
 
     def expect_equal(self, result, outcomes) -> None:
         _, *mistakes = ((value, message) for message, value in outcomes.items())

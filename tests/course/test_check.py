@@ -57,12 +57,12 @@ def raising(error):
 # What is wrong, a piece of the message for it, and how to make it from a right function.
 FAULTS_OF_FORM = {
     "returns nothing": ("Nothing is returned", lambda solve: lambda x: None),
-    "returns a list": ("of type list", lambda solve: lambda x: [solve(x)]),
+    "returns a list": ("The result is of type list, expected", lambda solve: lambda x: [solve(x)]),
     "shape": ("has shape [1", lambda solve: lambda x: solve(x)[None]),
     "dtype": ("has dtype torch.complex64", lambda solve: lambda x: solve(x).to(torch.complex64)),
     "not a number": ("NaN", lambda solve: lambda x: solve(x) * float("nan")),
     "changes an input": (
-        "changes its argument 1 in place",
+        "changes its argument 1 in place, and so the caller's own tensor",
         lambda solve: lambda x: (solve(x), x.add_(1))[0],
     ),
     "raises": (

@@ -2,7 +2,8 @@
 
 For the exercises of a chapter, ``chapter_NN.py`` beside this file holds in
 
-- under each exercise's name an answer written differently from the book's solution;
+- under each exercise's name an answer written differently from the book's solution, and in
+  ALSO_RIGHT more of them;
 - WRONG plausible wrong answers, each with a piece of the message it must get: those that no outcome
   of the check leads to, because a formula is a wrong answer already;
 - EQUIVALENT the mutants of the solution that are right too, and why: each by as much of its line
@@ -44,6 +45,7 @@ def load(name):
         stub=notebook_function("exercise", name, path),
         solution=notebook_function("solution", name, path, apart),
         correct=answers[name],
+        others=answers.get("ALSO_RIGHT", {}).get(name, []),
         wrong=answers.get("WRONG", {}).get(name, []),
         equivalent=answers["EQUIVALENT"].get(name, {}),
     )
@@ -79,6 +81,11 @@ def test_right_answers_pass_in_float64_with_a_tenth_of_the_tolerance(exercise, m
     assert report.passed, report
     assert met == {torch.float64}
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_other_right_answers_pass(exercise):
+    reports = [exercise.check(answer) for answer in exercise.others]
+    assert all(report.passed for report in reports), reports
 
 
 def test_the_stub_is_not_attempted_yet_and_an_answer_without_a_result_is_named(exercise):
