@@ -57,7 +57,7 @@ def chapter(number: int) -> Chapter:
         order += sorted(statement.calls & names)
         for name in statement.gives & names:
             first.setdefault(name, ids[statement.cell])
-    solved = (c.text for c in notebook.cells if c.text.startswith("# A solution; skip this cell"))
+    solved = (c.text for c in notebook.cells if c.text.startswith("# @title A solution;"))
     texts = frozenset(map(_squeezed, solved))
     return Chapter(number, path.stem, tuple(dict.fromkeys(order)), first, texts)
 

@@ -31,8 +31,9 @@ def statements(cell: str, number: int) -> list[Statement]:
     nodes = ast.parse(cell).body
     result = []
     for before, node, after in zip([None, *nodes], nodes, [*nodes[1:], None], strict=False):
-        decorated = getattr(node, "decorator_list", None) or [node]
-        first, last = decorated[0].lineno, node.end_lineno or node.lineno
+        above = getattr(node, "decorator_list", [])
+        above = [one for one in above if ast.unparse(one) != "check.solution"]
+        first, last = [*above, node][0].lineno, node.end_lineno or node.lineno
         shared = (before and before.end_lineno == first) or (after and after.lineno == last)
         text = ast.unparse(node) if shared else "\n".join(lines[first - 1 : last])
         result.append(_statement(node, text, number))
