@@ -96,8 +96,8 @@ def test_a_page_shows_its_first_figure_once_the_site_has_an_address(base: str, t
     assert page["description"].startswith("How can every patch")
     assert ("og:image" in page) == ("og:url" in page) == bool(base)
     if base:
-        assert page["og:image"] == f"{base}_images/a.png"
+        assert page["og:image"] == f"{base}_images/card-a.jpg"
         assert page["og:image:alt"] == 'Two "curves" & a line.'
-        assert (out / "_images/a.png").is_file()
+        assert Image.open(out / "_images/card-a.jpg").size == (1200, 630)
         assert "og:image" not in said("index")  # nothing in this book lends it one
     assert said("search")["og:title"]
