@@ -32,7 +32,8 @@ def arguments(given: list[str] | None = None) -> Edition:
             chapters = contents.chosen(options.chapters, load("_toc.yml"))
         except ValueError as error:
             parser.exit(2, f"{error}\n")
-    return Edition(options.student, chapters, options.whole, options.site)
+    site = options.site and f"{options.site.rstrip('/')}/"
+    return Edition(options.student, chapters, options.whole, site)
 
 
 def build(edition: Edition, folder: Path) -> int:

@@ -45,3 +45,8 @@ def test_the_map_keeps_the_places_of_parts_and_the_steps_that_are_left():
     assert missing(MAP, SOME) == {4: [3], 14: [12, 13]}
     assert {"fig-rebuilt", "eq-attention"} <= set(labels("book/02_attention"))
     assert "verdicts" in labels("index")
+
+
+@pytest.mark.parametrize("given", ["https://a.b/book", "https://a.b/book/"])
+def test_the_address_of_a_site_may_end_with_a_slash_or_not(given):
+    assert arguments(["--site", given]).site == "https://a.b/book/"
