@@ -74,6 +74,7 @@ def test_slider_of_frames_answers_to_the_keyboard(browser: Browser, site: str):
     assert pages, "at least one page has a slider of frames"
     for name in pages:
         page = open_page(browser, site, name).page
+        page.evaluate("document.querySelectorAll('.answer').forEach((box) => (box.open = true))")
         for figure in page.locator("figure.frames").all():
             slider = figure.locator("input[type=range]")
             seen = []
