@@ -72,8 +72,9 @@ def exchange(notebook: NotebookNode, page: str) -> None:
     for cell, names in zip(code, needs([c.source for c in code], stubs), strict=True):
         if names and not cell.source.startswith("check."):
             title = TITLE.match(cell.source)
-            rest = cell.source.removeprefix(title[0] if title else "")
-            cell.source = f"{title[0] if title else ''}{MARK}{', '.join(sorted(names))}\n{rest}"
+            at = title.end() if title else 0
+            line = f"{MARK}{', '.join(sorted(names))}\n"
+            cell.source = cell.source[:at] + line + cell.source[at:]
 
 
 def needs(cells: list[str], stubs: list[set[str]]) -> list[set[str]]:
