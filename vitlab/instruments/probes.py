@@ -113,9 +113,9 @@ def probes(
     grid: Grid | None = None,
     batch_size: int = 256,
 ) -> dict[str, Probe]:
-    """Fits and scores a :func:`probe` of the patches' mean at each of a model's layers::
+    """Fits and scores a :func:`probe` of the patches' mean at each of a model's layers.
 
-    probes(model, (images, labels), (test_images, test_labels), "blocks.?")
+    As in ``probes(model, (images, labels), (test_images, test_labels), "blocks.?")``.
     """
     places = Places(model, train[0], grid)
 
