@@ -59,6 +59,8 @@ def commit() -> str:
 def provenance() -> Figures:
     """Where, when and by which code something is computed."""
     half = "bfloat16" if has_bfloat16(torch.device("cpu")) else "no bfloat16"
+    if torch.cuda.is_available():
+        half = torch.cuda.get_device_name()
     return {
         "commit": commit(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {half}",
