@@ -20,16 +20,9 @@ import minivit
 from minivit.model import Model
 from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared.training import accuracy, fit
+from vitlab import instruments
 from vitlab.data import load_data
 from vitlab.data.photographs import PHOTOGRAPHS, crops
-from vitlab.instruments import (
-    filter_spectra,
-    first_filters,
-    place_recovery,
-    position_table,
-    principal_components,
-    subspace_overlap,
-)
 from vitlab.training.augment import shift_and_flip
 
 SEEDS, STEPS = range(16), 200
@@ -79,7 +72,7 @@ def train(model: Model, images: Tensor, labels: Tensor, seed: int, shift: float 
 
 
 def length(model: Model) -> float:
-    return first_filters(model).flatten(1).norm(dim=1).mean().item()
+    return instruments.first_filters(model).flatten(1).norm(dim=1).mean().item()
 
 
 def of_kind(kind: str) -> Figures:
@@ -94,14 +87,15 @@ def of_kind(kind: str) -> Figures:
 @torch.no_grad()
 def changed(before: Model, after: Model) -> Figures:
     """What training did to the first filters of one model; lengths and turns are means."""
-    old, new = first_filters(before).flatten(1), first_filters(after).flatten(1)
-    has = filter_spectra(first_filters(after)).structured()
+    filters = [instruments.first_filters(model) for model in (before, after)]
+    had, has = (instruments.filter_spectra(x).structured() for x in filters)
+    old, new = (x.flatten(1) for x in filters)
     cosine = F.cosine_similarity(old, new)
     grown = new.norm(dim=1) / old.norm(dim=1)
     both = 0 < has.sum() < len(has)
     return {
         "right": accuracy(after, *grey_crops(500, seed=1)),
-        "pattern_before": filter_spectra(first_filters(before)).structured().double().mean().item(),
+        "pattern_before": had.double().mean().item(),
         "pattern": has.double().mean().item(),
         "cosine": cosine.mean().item(),
         "moved": (new - old).norm(dim=1).mean().item(),
@@ -123,7 +117,7 @@ def gabor_and_recovery(before: Model, after: Model) -> Figures:
     images = grey_crops(500, seed=1)[0][:16].flatten(1)
     figures: Figures = {}
     for when, model in (("_before", before), ("", after)):
-        kernel = first_filters(model)
+        kernel = instruments.first_filters(model)
         inside = torch.einsum("np,gpt->ngt", kernel.flatten(1), gabor_planes())
         fit = inside.square().sum(-1).amax(1) / kernel.flatten(1).square().sum(1)
         figures[f"gabor{when}"] = fit.mean().item()
@@ -165,7 +159,7 @@ def places(number: int) -> Figures:
         torch.manual_seed(seed)
         model = minivit.create("vit_8px", depth=1, dim=32).double()
         train(model, images[:number], digits.train.labels[:number], seed, shift=0.25)
-        row, column = place_recovery(position_table(model))
+        row, column = instruments.place_recovery(instruments.position_table(model))
         right = accuracy(model, test, digits.test.labels)
         rows.append({"right": right, "row": row, "column": column})
     return over_seeds(rows)
@@ -177,7 +171,7 @@ def overlaps() -> Figures:
 
     def overlap(span: Tensor, seed: int) -> float:
         others = (other for i, other in enumerate(spans["ResNet"]) if i != seed)
-        return fmean(subspace_overlap(span, other).item() for other in others)
+        return fmean(instruments.subspace_overlap(span, other).item() for other in others)
 
     return {
         kind: [overlap(span, seed) for seed, span in enumerate(leaders)]
@@ -187,7 +181,7 @@ def overlaps() -> Figures:
 
 def leading(model: Model) -> Tensor:
     """The leading principal components of the first filters: ``[K, 1, 7, 7]``."""
-    return principal_components(first_filters(model)).pictures[:K]
+    return instruments.principal_components(instruments.first_filters(model)).pictures[:K]
 
 
 ROWS: dict[str, Callable[[], Figures]] = {

@@ -24,25 +24,11 @@ from studies.runner.survey import Figures, Survey
 from studies.shared import inputs, small_models
 from studies.shared.shape_models import classifier, shapes
 from studies.shared.training import accuracy, features, fitted, normalised
-from vitlab.claims.measurements.frequency import (
-    BANDS,
-    CUTOFFS,
-    LEVEL,
-    convolutions_raise,
-    kept_mean,
-)
+from vitlab import instruments
+from vitlab.claims.measurements import frequency as measured
 from vitlab.claims.measuring import Subject
 from vitlab.data import Data, Split, load_data
 from vitlab.data.shapes import draw_shapes
-from vitlab.instruments import (
-    attention_response,
-    band_noise,
-    cue_conflict,
-    high_pass,
-    layer_frequencies,
-    low_pass,
-    stream_frequencies,
-)
 from vitlab.instruments.frequency import LogAmplitude
 from vitlab.training import Recipe
 
@@ -81,16 +67,16 @@ def amplitudes(name: str) -> Figures:
         parts = [f"{block}.{part}" for block in blocks for part in kinds]
         figures["stream"] = {
             part: {key: summary(getattr(addition, key)) for key in ("skip", "branch", "sum")}
-            for part, addition in stream_frequencies(model, x, batch_size=50).items()
+            for part, addition in instruments.stream_frequencies(model, x, batch_size=50).items()
         }
     figures["layers"] = {
         part: {"before": summary(layer.before), "after": summary(layer.after)}
-        for part, layer in layer_frequencies(model, x, *parts, batch_size=50).items()
+        for part, layer in instruments.layer_frequencies(model, x, *parts, batch_size=50).items()
     }
     if name in VITS:
         figures["response"] = {
             part: {"gain": heads.gain, "same": heads.same}
-            for part, heads in attention_response(model, x[:50]).items()
+            for part, heads in instruments.attention_response(model, x[:50]).items()
         }
     return figures
 
@@ -108,7 +94,7 @@ def summary(amplitude: LogAmplitude) -> Figures:
 
 def robustness(name: str) -> Figures:
     """Accuracy of a model of CIFAR-10 on images of all kinds."""
-    return accuracies(network(name), inputs.shuffled("CIFAR10", 500), LEVEL)
+    return accuracies(network(name), inputs.shuffled("CIFAR10", 500), measured.LEVEL)
 
 
 def accuracies(model: Any, data: Split, level: float) -> Figures:
@@ -120,13 +106,13 @@ def accuracies(model: Any, data: Split, level: float) -> Figures:
         return accuracy(model.eval(), normalised(images, model.preprocess), data.labels)
 
     bands = [
-        band_noise(len(x), x.shape[1], side, *ends, power=level**2, seed=i)
-        for i, ends in enumerate(pairwise(BANDS))
+        instruments.band_noise(len(x), x.shape[1], side, *ends, power=level**2, seed=i)
+        for i, ends in enumerate(pairwise(measured.BANDS))
     ]
     return {
         "whole": right(x),
-        "low": [right(low_pass(x, cutoff / side)) for cutoff in CUTOFFS],
-        "high": [right(kept_mean(x, cutoff / side)) for cutoff in CUTOFFS],
+        "low": [right(instruments.low_pass(x, cutoff / side)) for cutoff in measured.CUTOFFS],
+        "high": [right(measured.kept_mean(x, cutoff / side)) for cutoff in measured.CUTOFFS],
         "noise": [right(x + noise) for noise in bands],
     }
 
@@ -137,7 +123,11 @@ def readouts(name: str) -> Figures:
     agree = draw_shapes((READOUTS + 1) * FEW, seed=10, typical=1.0)
     conflict = draw_shapes(FEW, seed=11, typical=0.0)
     x = conflict.images.float() / 255
-    images = {"whole": x, "low": low_pass(x, 4 / 32), "high": kept_mean(x, 4 / 32)}
+    images = {
+        "whole": x,
+        "low": instruments.low_pass(x, 4 / 32),
+        "high": measured.kept_mean(x, 4 / 32),
+    }
     read = {k: features(model, normalised(part, model.preprocess)) for k, part in images.items()}
     known, labels = features(model, model.preprocess(agree.images)), agree.labels.numpy()
     test = known[-FEW:], labels[-FEW:]
@@ -145,7 +135,7 @@ def readouts(name: str) -> Figures:
 
     def decisions(decide: Any, kind: str) -> list[int]:
         decided = torch.from_numpy(decide.predict(read[kind]))
-        counts = cue_conflict(decided, conflict.labels, conflict.textures)
+        counts = instruments.cue_conflict(decided, conflict.labels, conflict.textures)
         return [counts.shape, counts.texture, counts.neither]
 
     for i in range(READOUTS):
@@ -195,8 +185,8 @@ def banded(whole: Data, low: bool) -> Data:
     """Digits, low-pass or high-pass; the latter on grey, and rounded to whole numbers."""
 
     def of(part: Split) -> Split:
-        x = part.images.float()
-        x = low_pass(x, DIGIT_CUTOFF / 16) if low else high_pass(x, DIGIT_CUTOFF / 16) + 127.5
+        passed = instruments.low_pass if low else instruments.high_pass
+        x = passed(part.images.float(), DIGIT_CUTOFF / 16) + (0 if low else 127.5)
         return Split(x.round().clamp(0, 255).to(torch.uint8), part.labels)
 
     parts = {key: of(getattr(whole, key)) for key in ("train", "validation", "test")}
@@ -211,9 +201,9 @@ def layers_of_shapes(kind: str) -> Figures:
     for seed in SHAPE_SEEDS:
         model = classifier(kind, seed, LONGER)
         if kind == "resnet plain":
-            raised = convolutions_raise(Subject(model, test[:250])).figure
+            raised = measured.convolutions_raise(Subject(model, test[:250])).figure
         else:
-            layers = layer_frequencies(model, test[:250], "blocks.?.attention").values()
+            layers = instruments.layer_frequencies(model, test[:250], "blocks.?.attention").values()
             raised = sum(bool(x.after.high > x.before.high) for x in layers) / len(layers)
         figures["raised"].append(raised)
         figures["accuracy"].append(accuracy(model, test, truth))

@@ -4,7 +4,7 @@ Every architecture for digits is inverted untrained, by gradient descent at its 
 condition numbers are computed too; then it is trained for a few steps.
 """
 
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from torch.optim.swa_utils import update_bn
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures, Survey, over_seeds
+from studies.runner.survey import Figures, by_row, over_seeds
 from vitlab.calls import activation
 from vitlab.data import load_data
 from vitlab.inversion import Diverged, invert
@@ -143,5 +143,4 @@ def measure(name: str) -> Figures:
     return {"parameters": parameters} | figures | {"losses": losses, "loss": best}
 
 
-ROWS = {name: partial(measure, name) for name in ARCHITECTURES}
-STUDY = Survey("inversion_and_training", ROWS, SEEDS, digits="")
+STUDY = by_row("inversion_and_training", measure, ARCHITECTURES, seeds=SEEDS, digits="")

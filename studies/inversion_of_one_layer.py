@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import minivit
 from minivit.vit import ViT
@@ -19,7 +18,7 @@ from studies.runner.survey import Survey
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
 from vitlab.inversion import invert_residual, levenberg_marquardt, lipschitz
-from vitlab.krylov import Operator, jacobian, norms
+from vitlab.krylov import Operator, jacobian, norms, plain_attention, random_like
 
 PARTS = ("norm", "attention", "mlp")
 CORNER = 2  # tokens on its side
@@ -50,7 +49,7 @@ def descend(function: Operator, images: Tensor, start: Tensor) -> dict[str, Tens
     image matches it, infinite if never; and where the best step size ended.
     """
     y = function(images)
-    goal = norms(function(images + SHIFT * noise_like(images)) - y).repeat(len(RATES))
+    goal = norms(function(images + SHIFT * random_like(images)) - y).repeat(len(RATES))
     stretch = torch.linalg.matrix_norm(jacobian(function, images), 2).square()  # [batch]
     rate = torch.cat([share / stretch for share in RATES])[:, None, None, None]
     x, y = start.repeat(len(RATES), 1, 1, 1), y.repeat(len(RATES), 1, 1)
@@ -101,7 +100,7 @@ def stationary(function: Operator, x: Tensor, y: Tensor) -> dict[str, float]:
         return (function(flat.view_as(x)) - y).square().sum() / 2
 
     flat = x.flatten()
-    with sdpa_kernel(SDPBackend.MATH):  # the fused attention has no second derivative
+    with plain_attention():
         gradient = torch.func.grad(objective)(flat)
         values = torch.linalg.eigvalsh(torch.func.hessian(objective)(flat))
     steepest = torch.linalg.matrix_norm(jacobian(function, x)[0], 2) * norms(function(x) - y)
@@ -136,12 +135,6 @@ def listed(values: Tensor) -> list[float]:
     return [float(f"{value:.3g}") for value in values.tolist()]
 
 
-def noise_like(images: Tensor) -> Tensor:
-    """The same noise from N(0, 1) every time."""
-    generator = torch.Generator().manual_seed(0)
-    return torch.randn(images.shape, dtype=images.dtype, generator=generator)
-
-
 @torch.no_grad()
 def conditions(model: ViT, corners: Tensor, side: int) -> dict[str, list[float]]:
     """Condition numbers from the corner of each image to each part."""
@@ -161,7 +154,7 @@ def measure(seed: int | None = None) -> dict[str, Any]:
         model = minivit.create("vit_32px")
     model = model.double().eval().requires_grad_(False)
     corners, larger = images[..., : 4 * CORNER, : 4 * CORNER], images[:1, :, :16, :16]
-    noise = noise_like(corners)
+    noise = random_like(corners)
     near = corners + 0.1 * noise * (norms(corners) / norms(noise))[:, None, None, None]
     parts = {part: layer(model, part) for part in ("attention", "mlp")}
     return {

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 import minivit
 from minivit.patches import patchify
 from minivit.vit import ViT
-from studies.runner.survey import Figures, Survey
+from studies.runner.survey import Figures, Survey, by_row
 from vitlab.calls import activation
 from vitlab.data.photographs import crops, photograph
 from vitlab.inversion import Diverged, invert, linear_guess
@@ -134,6 +134,4 @@ def by_seed(name: str, measure: Callable[[int], Figures], seeds: int) -> Survey:
 
 inversion_in_miniature = by_seed("inversion_in_miniature", in_miniature, 5)
 inversion_rates = by_seed("inversion_rates", by_rate, 10)
-inversion_by_depth = Survey(
-    "inversion_by_depth", {row: partial(by_depth, row) for row in MODELS}, digits=""
-)
+inversion_by_depth = by_row("inversion_by_depth", by_depth, MODELS, digits="")

@@ -10,18 +10,8 @@ from studies.runner.pool import weights_of
 from studies.runner.run import Run
 from studies.runner.storage import Store
 from studies.runner.study import Rows, Runs, Study
-from studies.shared.small_models import (
-    MODELS,
-    NOTHING,
-    RATES,
-    RECIPE,
-    SHORT,
-    WEAK,
-    WHOLE,
-    rates,
-    search,
-    variants,
-)
+from studies.shared import small_models
+from studies.shared.small_models import rates, search, variants
 from studies.shared.training import outputs
 from vitlab.data import Split
 from vitlab.training.recipe import DEFAULTS
@@ -34,9 +24,9 @@ def seeds(number: int, *fewer: int) -> Callable[[str, Run], list[Run]]:
 
 # What augmentation does to accuracy and calibration, on 5,000 images, each of which every training
 # sees about 13 times. No row smooths the labels: that alone would change how sure a model is.
-SHIFTED = NOTHING | {"shift": 0.125, "flip": True}
+SHIFTED = small_models.NOTHING | {"shift": 0.125, "flip": True}
 STRONG = SHIFTED | {"operations": 2, "magnitude": 0.5, "mixup": 0.5, "cutout": 0.5}
-AUGMENTED = {"none": NOTHING, "weak": SHIFTED, "strong": STRONG}
+AUGMENTED = {"none": small_models.NOTHING, "weak": SHIFTED, "strong": STRONG}
 
 
 def confidence(model: Model, split: Split) -> float:
@@ -64,10 +54,10 @@ augmentation = Study(
 # Which small ViT is the best that a short training gives? A linear map per patch and a
 # convolutional stem compete at the same rates; the better goes on to 37 epochs, about 100 minutes
 # of one thread.
-STEMS = (Run("vit_32px", {}, RECIPE), Run("vit_32px", {"stem": "conv"}, RECIPE))
+STEMS = [Run("vit_32px", stem, small_models.RECIPE) for stem in ({}, {"stem": "conv"})]
 best_small_vit = Study(
     "best_small_vit",
-    {"cifar10_vit": [run for stem in STEMS for run in rates(stem, RATES)]},
+    {"cifar10_vit": [run for stem in STEMS for run in rates(stem, small_models.RATES)]},
     lambda row, best: variants(best, [best.recipe.seed], steps=13_000, average=0.999),
 )
 
@@ -112,7 +102,7 @@ positions = Study("positions", {kind: search("vit") for kind in KINDS}, with_pos
 
 def memorising(family: str, best: Run) -> list[Run]:
     """2,000 images, each with a class drawn at random, 80 times over; no augmentation."""
-    runs = variants(best, [0], 2_000, **NOTHING, steps=1_200)
+    runs = variants(best, [0], 2_000, **small_models.NOTHING, steps=1_200)
     return [replace(run, random_labels=True) for run in runs]
 
 
@@ -121,7 +111,7 @@ random_labels = Study("random_labels", {f: search(f) for f in ("resnet", "vit")}
 
 def with_depth(family: str, depth: int, removed: tuple[str, ...]) -> list[Run]:
     """With residuals and without, each searches for its own rate. 16 tokens are cheap."""
-    model = MODELS[family]
+    model = small_models.MODELS[family]
     changes = model.changes | {"patch_size": 8, "depth": depth}
     run = replace(model, changes=changes, recipe=replace(model.recipe, steps=350), removed=removed)
     return rates(run, (1e-4, 3e-4, 1e-3, 3e-3))
@@ -149,7 +139,7 @@ STEM_RATES = {32: (1e-3, 3e-3), 64: (3e-4, 1e-3, 3e-3, 1e-2), 128: (1e-3, 3e-3)}
 
 def with_stem(stem: str, dim: int) -> list[Run]:
     steps = round(300 * (SPEED[dim] if stem == "conv" else 1))
-    recipe = replace(WEAK, steps=steps, batch_size=64, average=0.98)
+    recipe = replace(small_models.WEAK, steps=steps, batch_size=64, average=0.98)
     changes = {"dim": dim, "heads": dim // 32, "stem": stem}
     return rates(Run("vit_32px", changes, recipe), STEM_RATES[dim])
 
@@ -166,8 +156,8 @@ stems = Study(
 CONNECTED = Run(
     "vit_32px",
     {"patch_size": 32, "depth": 2, "heads": 1, "mlp_ratio": 1},
-    replace(SHORT, steps=800, **NOTHING),
-    fraction=2_000 / WHOLE,
+    replace(small_models.SHORT, steps=800, **small_models.NOTHING),
+    fraction=2_000 / small_models.WHOLE,
     removed=("attention", "norm", "positions", "residual"),
 )
 width = Study(

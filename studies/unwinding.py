@@ -9,7 +9,6 @@ begins at the image plus noise: where it arrives, the tokens hold it.
 import math
 import time
 from collections import Counter
-from functools import partial
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ from torch import Tensor
 
 import minivit
 from minivit.parts import ConvStem
-from studies.runner.survey import Figures, Survey
+from studies.runner.survey import Figures, by_row
 from studies.shared import inputs
 from studies.shared.recovery import psnr_of_each, start
 from vitlab.calls import activation
@@ -132,14 +131,7 @@ def from_nearby(row: str) -> Figures:
     return {"noise": NOISE, **figures}
 
 
-unwinding = Survey(
-    "unwinding", {row: partial(unwound, row) for row in (*TRAINED, *UNTRAINED)}, digits=""
-)
-inversion_by_descent = Survey(
-    "inversion_by_descent", {row: partial(by_descent, row) for row in TRAINED}, digits=""
-)
-unwinding_from_nearby = Survey(
-    "unwinding_from_nearby",
-    {row: partial(from_nearby, row) for row in ("cifar10_mixer", "cifar10_vit")},
-    digits="",
-)
+NOT_FOUND = ("cifar10_mixer", "cifar10_vit")
+unwinding = by_row("unwinding", unwound, (*TRAINED, *UNTRAINED), digits="")
+inversion_by_descent = by_row("inversion_by_descent", by_descent, TRAINED, digits="")
+unwinding_from_nearby = by_row("unwinding_from_nearby", from_nearby, NOT_FOUND, digits="")

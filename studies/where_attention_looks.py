@@ -5,7 +5,6 @@ longest, whose first layers are convolutions, only the attention distances.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import torch
@@ -16,20 +15,11 @@ from torch.utils.hooks import RemovableHandle
 import minivit
 from minivit.parts import local_mask
 from minivit.vit import ViT
-from studies.runner.survey import Figures, Survey
+from studies.runner.survey import Figures, by_row
 from studies.shared import inputs
 from studies.shared.training import outputs
+from vitlab import instruments
 from vitlab.claims.measurements.attention import rank_correlation
-from vitlab.instruments import (
-    Importance,
-    attention_distance,
-    branch_importance,
-    head_importance,
-    patch_means,
-    rollout,
-    saliency,
-    token_ablation,
-)
 
 PICTURES, FEW = 300, 60  # FEW where every patch is deleted in turn
 UNTRAINED = "vit_32px untrained"
@@ -45,15 +35,15 @@ def measure(row: str) -> Figures:
     test = inputs.pictures("CIFAR10", PICTURES)
     images, labels = model.preprocess(test.images), test.labels
     models = untrained(model) if row == UNTRAINED else [model]
-    distances = [attention_distance(m, images) for m in models]
+    distances = [instruments.attention_distance(m, images) for m in models]
     pixels = [distance.pixels.tolist() for distance in distances]
     figures: Figures = {"uniform": distances[0].uniform[0].item(), "pixels": pixels}
     if row in (UNTRAINED, LONGEST):
         return figures
     if not row.endswith("no_residual"):  # there nothing passes a branch that is switched off
-        figures["branches"] = importance(branch_importance(model, images, labels))
+        figures["branches"] = importance(instruments.branch_importance(model, images, labels))
     return figures | {
-        "heads": importance(head_importance(model, images, labels)),
+        "heads": importance(instruments.head_importance(model, images, labels)),
         "limited": limited(model, images, labels),
         **agreement(model, images[:: PICTURES // FEW]),  # of all classes, which stand in order
     }
@@ -65,7 +55,7 @@ def untrained(like: ViT) -> Iterator[ViT]:
         yield ViT(like.config).eval()
 
 
-def importance(parts: Importance) -> Figures:
+def importance(parts: instruments.Importance) -> Figures:
     return {
         "names": list(parts.names),
         "loss": parts.loss.tolist(),
@@ -108,11 +98,13 @@ def agreement(model: Any, images: Tensor) -> Figures:
     The effect: how much the logit falls; changes; and changes of another image, which shows what
     maps have in common whatever the image. ``gain_by_identity``: of rollout with the change.
     """
-    falls = token_ablation(model, images)  # [n, patches]
+    falls = instruments.token_ablation(model, images)  # [n, patches]
     targets = falls, falls.abs(), falls.abs().roll(1, 0)
-    maps = {"gradient": patch_means(saliency(model, images), model.config.grid)}
+    slopes = instruments.saliency(model, images)
+    maps = {"gradient": instruments.patch_means(slopes, model.config.grid)}
     for identity in (0.0, 0.5):
-        maps[f"rollout {identity}"] = rollout(model, images, identity=identity).patches[-1]
+        carried = instruments.rollout(model, images, identity=identity)
+        maps[f"rollout {identity}"] = carried.patches[-1]
     last = f"blocks.{len(model.blocks) - 1}.attention.weights"
     with minivit.record(model, last) as activations, torch.no_grad():
         model(images)
@@ -129,5 +121,5 @@ def agreement(model: Any, images: Tensor) -> Figures:
     }
 
 
-ROWS = {row: partial(measure, row) for row in (*TRAINED, LONGEST, UNTRAINED)}
-STUDY = Survey("where_attention_looks", ROWS, SEEDS, digits="")
+ROWS = (*TRAINED, LONGEST, UNTRAINED)
+STUDY = by_row("where_attention_looks", measure, ROWS, seeds=SEEDS, digits="")

@@ -12,25 +12,25 @@ from minivit.catalogue import MODELS
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 
 
+def random(*shape, seed=0):
+    """Standard normal numbers in float64, the same each time for a seed."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def close(a, b, tolerance=1e-10):
+    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
 def reference(name, dtype=torch.float32, depth=None, image_size=224):
     """torchvision's model under this name, random in every parameter; with all blocks by default.
 
     Untrained, its logits and their gradients are exactly zero, and any two models seem equal.
     """
     c = MODELS[name]
+    sizes = image_size, c.patch_size, depth or c.depth, c.heads, c.dim, c.hidden
     with torch.device("meta"):  # its own initialisation would take longer than the comparison
-        model = torchvision.models.VisionTransformer(
-            image_size,
-            c.patch_size,
-            depth or c.depth,
-            c.heads,
-            c.dim,
-            c.hidden,
-            num_classes=c.classes,
-        )
-    model = model.to(dtype).to_empty(device="cpu").eval()
-    draw(model)
-    return model
+        model = torchvision.models.VisionTransformer(*sizes, num_classes=c.classes)
+    return draw(model.to(dtype).to_empty(device="cpu").eval())
 
 
 def draw(model, seed=0):
@@ -51,9 +51,7 @@ def draw(model, seed=0):
 
 
 def pictures(model, image_size=224, batch=1):
-    dtype = next(model.parameters()).dtype
-    g = torch.Generator().manual_seed(1)
-    return torch.randn(batch, 3, image_size, image_size, generator=g, dtype=torch.float64).to(dtype)
+    return random(batch, 3, image_size, image_size, seed=1).to(next(model.parameters()).dtype)
 
 
 def blocks_of(model):
@@ -89,8 +87,7 @@ def observe(model, images, gradient=True):
     for hook in hooks:
         hook.remove()
     if gradient:
-        g = torch.Generator().manual_seed(2)
-        mix = torch.randn(seen["logits"].shape, generator=g, dtype=torch.float64).to(images.dtype)
+        mix = random(*seen["logits"].shape, seed=2).to(images.dtype)
         (seen["gradient"],) = torch.autograd.grad((seen["logits"] * mix).sum(), images)
     return {name: tensor.detach() for name, tensor in seen.items()}
 

@@ -36,14 +36,9 @@ def test_the_snippets_of_readme_run_in_their_order(tmp_path, monkeypatch, capsys
 
 @pytest.mark.parametrize("url", ["", "https://github.com/someone/a-book"])
 def test_on_pypi_links_lead_to_the_repository_or_are_words(url):
-    shown = subprocess.run(
-        [sys.executable, "-m", "hatchling", "metadata", "readme"],
-        cwd=ROOT,
-        env=os.environ | {"MINIVIT_REPOSITORY": url},
-        capture_output=True,
-        check=True,
-        text=True,
-    ).stdout
+    command = [sys.executable, "-m", "hatchling", "metadata", "readme"]
+    around = os.environ | {"MINIVIT_REPOSITORY": url}
+    shown = subprocess.check_output(command, cwd=ROOT, env=around, text=True)
     links = re.findall(r"\]\(([^)]+)\)", shown)
     assert all(link.startswith("https://") for link in links)
     assert any(link.startswith(f"{url}/actions/") for link in links) == bool(url)

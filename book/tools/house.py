@@ -37,10 +37,10 @@ class Part(NamedTuple):
 
 PARTS = {
     "minivit": Part(["minivit"], 3_500, 25),
-    "vitlab": Part(["vitlab"], 11_000, 110),
+    "vitlab": Part(["vitlab"], 10_990, 110),
     **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][2:]},
     "course": Part(["course"], 8_400),
-    "studies": Part(["studies"], 4_850),
+    "studies": Part(["studies"], 4_740),
     "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_300),
     "all Python but tests": Part(FLOORS[""], 32_000),
     "tests": Part(["tests"], 22_000),

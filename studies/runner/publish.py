@@ -5,7 +5,6 @@ of the data, stay in float32. A model that half precision harms is not published
 """
 
 import json
-from collections.abc import Mapping
 
 import minivit
 from minivit.catalogue import CHECKPOINTS, MODELS
@@ -13,9 +12,11 @@ from minivit.files import atomic_write
 from studies.runner.storage import HERE, Store
 from vitlab.data import load_data
 from vitlab.training import Scores, evaluate
-from vitlab.training.state import CARD, MODEL
+from vitlab.training.card import table
+from vitlab.training.state import CARD, MODEL, write
 
 TOLERANCE = 0.005  # of an accuracy
+HEADS = ["part", "precision", "images", "accuracy", "mean log-likelihood", "calibration error"]
 LICENCE = "MIT"  # of the weights, as of the code
 TRAINED_ON = {
     "DIGITS": "scikit-learn's digits (E. Alpaydin and C. Kaynak (1998), Optical Recognition of "
@@ -57,6 +58,11 @@ def publish(study: str, row: str, name: str, store: Store = HERE) -> dict[str, S
                     f"half precision takes the {part} accuracy from {before:.4f} to {after:.4f}: "
                     f"expected at most {TOLERANCE} between them"
                 )
+    rows = [
+        [part, kind, f"{s.pictures:,}", s.accuracy, s.log_likelihood, s.calibration_error]
+        for part, kinds in scores.items()
+        for kind, s in kinds.items()
+    ]
     text = f"""# {name}: {title}
 
     model = minivit.load({name!r})
@@ -65,28 +71,15 @@ def publish(study: str, row: str, name: str, store: Store = HERE) -> dict[str, S
 
 The parameters are stored in half precision and loaded in float32.
 
-{_table(scores)}
+{table(HEADS, *rows)}
 
 {_origin(study, row, figures["accuracy"], run)}
 
 Licence of the weights: {LICENCE}. They were trained on {TRAINED_ON[data.name]}. \
 What follows was measured when it was trained, in float32.
 {rest}"""
-    with atomic_write(checkpoints / f"{name}.md") as scratch:
-        scratch.write_text(text, encoding="utf-8")
+    write(checkpoints / f"{name}.md", text)
     return scores["test"]
-
-
-def _table(scores: Mapping[str, Mapping[str, Scores]]) -> str:
-    lines = [
-        "| part | precision | images | accuracy | mean log-likelihood | calibration error |",
-        "|---|---|---|---|---|---|",
-    ]
-    for part, kinds in scores.items():
-        for kind, s in kinds.items():
-            values = f"{s.accuracy:.4f} | {s.log_likelihood:.4f} | {s.calibration_error:.4f}"
-            lines.append(f"| {part} | {kind} | {s.pictures:,} | {values} |")
-    return "\n".join(lines)
 
 
 def _origin(study: str, row: str, accuracy: dict, run: dict) -> str:

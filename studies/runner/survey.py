@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -99,6 +100,11 @@ class Survey(Table):
         new = json.loads(json.dumps(self.measure(name)))
         before, after = ({k: v for k, v in f.items() if k not in ABOUT} for f in (old, new))
         return agree(name, old, differences(before, after, near))
+
+
+def by_row(name: str, measure: Callable[[str], Figures], rows: Iterable[str], **how: Any) -> Survey:
+    """A survey whose rows are all measured by one function, of a row's name."""
+    return Survey(name, {row: partial(measure, row) for row in rows}, **how)
 
 
 def agree(name: str, old: Figures, lines: list[str]) -> int:

@@ -9,15 +9,8 @@ from torch import Tensor
 import minivit
 from studies.runner.survey import Figures
 from studies.shared.training import accuracy, fit, outputs
+from vitlab import instruments
 from vitlab.data.planted import Planted, plant_digits
-from vitlab.instruments import (
-    deletion_curves,
-    patch_means,
-    relevance,
-    rollout,
-    saliency,
-    token_ablation,
-)
 
 VIT: dict[str, Any] = {"image_size": 16, "patch_size": 4, "dim": 64, "depth": 3}
 GRID = (4, 4)  # patches of these images, four in each quarter
@@ -35,7 +28,7 @@ def planted(seed: int) -> Figures:
         "same": accuracy(model, as_read(other), answers),
     }
     for name, scores in {"truth": truth, **maps(model, images, test.labels, seed)}.items():
-        curves = deletion_curves(model, images, scores, test.labels, grid=GRID)
+        curves = instruments.deletion_curves(model, images, scores, test.labels, grid=GRID)
         figures[name] = {
             "top": truth.gather(1, scores.argmax(1, keepdim=True)).mean(),
             "share": (share(scores) * truth).sum(1).mean(),
@@ -88,10 +81,10 @@ def maps(model: Any, x: Tensor, labels: Tensor, seed: int) -> dict[str, Tensor]:
         model(x)
     draws = torch.Generator().manual_seed(seed)
     return {
-        "deleting": token_ablation(model, x, labels),
-        "relevance": relevance(model, x, labels).patches[-1],
-        "gradient": patch_means(saliency(model, x, labels), GRID),
-        "rollout": rollout(model, x).patches[-1],
+        "deleting": instruments.token_ablation(model, x, labels),
+        "relevance": instruments.relevance(model, x, labels).patches[-1],
+        "gradient": instruments.patch_means(instruments.saliency(model, x, labels), GRID),
+        "rollout": instruments.rollout(model, x).patches[-1],
         "last attention": activations[last].mean((1, 2)),
         "random": torch.rand(len(x), GRID[0] * GRID[1], generator=draws),
     }

@@ -109,9 +109,8 @@ def test_dropout_removes_a_fraction_of_the_weights_while_training():
 )
 def test_what_one_patch_may_attend_to_as_an_image(mask, grid, row, column, expected):
     lines = mask[row * grid[1] + column].reshape(grid).tolist()
-    assert [
-        "".join("x" if allowed else "." for allowed in line) for line in lines
-    ] == expected.split()
+    shown = ["".join("x" if allowed else "." for allowed in line) for line in lines]
+    assert shown == expected.split()
 
 
 def test_masks_are_symmetric_and_a_class_token_sees_all_and_is_seen_by_all():

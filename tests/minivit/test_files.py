@@ -38,10 +38,8 @@ def test_a_model_comes_back_from_its_file_with_all_that_goes_with_it(
     if channels_last:
         model.to(memory_format=torch.channels_last)
     model.preprocess = Preprocess((8, 16), (9, 18), "bicubic", (0.1, 0.2, 0.3), (1.0, 2.0, 3.0))
-    model.classes, model.licence = (
-        np.array(["cat", "dog", "Übersee"]),
-        "https://example.org/licence",
-    )
+    model.classes = np.array(["cat", "dog", "Übersee"])
+    model.licence = "https://example.org/licence"
     save(model, path)
     back = load("vit_32px", path, **SMALL | changes)
     assert back.config == model.config

@@ -67,11 +67,8 @@ def test_blocks_have_their_kind_and_maps_the_grid_of_their_stage_on_any_image(ch
 def test_grids_of_the_small_models_by_hand():
     large = dataclasses.replace(SMALL, stem="7x7", image_size=(225, 64))
     assert large.grids == [(57, 16), (29, 8), (15, 4)]
-    for name, sides in (
-        ("alternet_32px", [32, 16, 8]),
-        ("pit_32px", [16, 8, 4]),
-        ("hybrid_32px", [32, 16, 8, 8]),
-    ):
+    known = {"alternet_32px": (32, 16, 8), "pit_32px": (16, 8, 4), "hybrid_32px": (32, 16, 8, 8)}
+    for name, sides in known.items():
         assert minivit.create(name).config.grids == [(side, side) for side in sides]
 
 

@@ -106,12 +106,9 @@ def test_half_precision_in_a_file_becomes_float32_and_grey_has_no_preprocessing(
     for key, tensor in loaded.state_dict().items():
         assert tensor.dtype == torch.float32 and tensor.equal(model.state_dict()[key].float())
     assert loaded.preprocess is None
-    loaded.preprocess, path = (
-        Preprocess(64, 64, mean=(0.5,), std=(0.5,)),
-        tmp_path / "a.safetensors",
-    )
-    save(loaded, path)
-    assert load("vit_b_16", path, **grey).preprocess == loaded.preprocess
+    loaded.preprocess = Preprocess(64, 64, mean=(0.5,), std=(0.5,))
+    save(loaded, tmp_path / "a.safetensors")
+    assert load("vit_b_16", tmp_path / "a.safetensors", **grey).preprocess == loaded.preprocess
 
 
 class Code:

@@ -13,7 +13,7 @@ from minivit import MixerConfig
 from minivit.catalogue import FEEDFORWARD
 from minivit.families import build
 from minivit.mixer import FeedForwardBlock, MixerBlock, Mixing
-from tests.parity import assert_same, check_faults, draw, observe, pictures, put
+from tests.parity import assert_same, check_faults, draw, observe, pictures, put, random
 
 # Small, and with every number another: 6 tokens, or 7 with the class token.
 SMALL = MixerConfig((12, 10), (4, 5), 2, 7, dim=24, depth=2, mixing_hidden=11, mlp_ratio=1.5)
@@ -27,8 +27,7 @@ def made(removed=(), **changes):
 
 
 def images():
-    g = torch.Generator().manual_seed(1)
-    return torch.randn(3, 2, 12, 10, generator=g, dtype=torch.float64)
+    return random(3, 2, 12, 10, seed=1)
 
 
 # Tolstikhin et al.
@@ -123,8 +122,8 @@ def feedforward(model, x, norm_of_tokens=True, mlp_first=True, eps=1e-6):
 def compare_feedforward(model, x, **faults):
     x = x.requires_grad_()
     logits, expected = feedforward(model, x, **faults)
-    mix = torch.randn(logits.shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    (gradient,) = torch.autograd.grad((logits * mix.to(logits.dtype)).sum(), x)
+    mix = random(*logits.shape, seed=2).to(logits.dtype)
+    (gradient,) = torch.autograd.grad((logits * mix).sum(), x)
     expected = expected | {"logits": logits, "gradient": gradient}
     assert_same(observe(model, x.detach()), {k: v.detach() for k, v in expected.items()})
 

@@ -7,16 +7,8 @@ from torch import nn
 
 from minivit.variants import PostNormBlock
 from minivit.vit import MLP, Block
-from tests.parity import (
-    assert_same,
-    check_faults,
-    convert,
-    observe,
-    pictures,
-    put,
-    reference,
-    unseen,
-)
+from tests import parity
+from tests.parity import assert_same, convert, observe, pictures, put, reference
 
 MEAN = torch.tensor([0.485, 0.456, 0.406], dtype=torch.float64)[:, None, None]
 STD = torch.tensor([0.229, 0.224, 0.225], dtype=torch.float64)[:, None, None]
@@ -67,7 +59,7 @@ def test_one_number_changed_under_any_key_of_either_model_fails_the_comparison(c
         expected = observe(model, images, gradient=False)
         keys = [key for key in model.state_dict() if key.endswith(bias)]
         # The same number for all keys of a query is nothing to a softmax.
-        assert unseen(model, images, expected) == [(key, "k") for key in keys]
+        assert parity.unseen(model, images, expected) == [(key, "k") for key in keys]
 
 
 def scale(model):
@@ -104,4 +96,4 @@ FAULTS = {
 def test_a_planted_fault_fails_the_comparison_in_every_figure_it_reaches(converted):
     theirs, ours = converted
     images = pictures(theirs)
-    check_faults(ours, images, observe(theirs, images), FAULTS)
+    parity.check_faults(ours, images, observe(theirs, images), FAULTS)

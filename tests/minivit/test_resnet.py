@@ -11,7 +11,8 @@ import minivit
 from minivit import ResNet, ResNetConfig
 from minivit.catalogue import TORCHVISION
 from minivit.resnet import Bottleneck, Stem
-from tests.parity import assert_same, blocks_of, check_faults, convert, draw, observe, put, same
+from tests import parity
+from tests.parity import assert_same, check_faults, convert, draw, observe, put, random, same
 
 BLOCKS = torchvision.models.resnet.BasicBlock, torchvision.models.resnet.Bottleneck
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -39,14 +40,12 @@ def reference(block, stages, width=64, stem="7x7", dtype=torch.float64):
 
 
 def pictures(dtype=torch.float64, height=64, width=40, channels=3, seed=1):
-    g = torch.Generator().manual_seed(seed)
-    x = torch.randn(2, channels, height, width, generator=g, dtype=torch.float64)
-    return x.to(dtype)
+    return random(2, channels, height, width, seed=seed).to(dtype)
 
 
 def compare(theirs, images):
     expected = observe(theirs, images)
-    assert len(expected) == len(blocks_of(theirs)) + 2
+    assert len(expected) == len(parity.blocks_of(theirs)) + 2
     assert_same(observe(convert(theirs), images), expected)
 
 

@@ -14,6 +14,7 @@ from minivit.parts import local_mask
 from minivit.patches import patchify, unpatchify
 from minivit.positions import sincos_1d, sincos_2d
 from tests.page.conftest import images, model, node
+from tests.parity import random
 from vitlab.convert.page import rounded
 from vitlab.instruments.distance import patch_distances
 
@@ -35,10 +36,6 @@ def asked(*calls, **models):
     return node(RUN, calls, "engine", *parts, **models)
 
 
-def draw(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
 def close(ours, theirs, atol=CLOSE):
     assert theirs.abs().max() > 1e-3, "zeros would agree with anything that computes nothing"
     ours = torch.tensor(ours, dtype=torch.float64)
@@ -51,7 +48,7 @@ def two_tokens(x, sharp):
 
 
 def test_fold_attends_knows_its_derivative_and_finds_every_input_that_shares_an_output():
-    points = 1.5 * draw(6, 2)
+    points = 1.5 * random(6, 2)
     for sharp in (-6.0, 0.0, 3.0):
         ours = asked(*(("fold", "attend", x.tolist(), sharp) for x in points))
         assert close(ours, torch.stack([two_tokens(x, sharp) for x in points]))
@@ -72,11 +69,11 @@ def test_fold_attends_knows_its_derivative_and_finds_every_input_that_shares_an_
 
 
 def test_arrows_attend_heads_look_and_patches_cost_as_torch_and_the_package_say():
-    q, k, v = draw(1, 2), draw(3, 2, seed=1), draw(3, 2, seed=2)
+    q, k, v = random(1, 2), random(3, 2, seed=1), random(3, 2, seed=2)
     (ours,) = asked(("arrows", "attend", q[0].tolist(), k.tolist(), v.tolist()))
     assert close(ours["output"], F.scaled_dot_product_attention(q, k, v)[0])
     assert close(ours["weights"], (q @ k.T / 2**0.5).softmax(-1)[0])
-    weights = draw(36, 36).softmax(-1)
+    weights = random(36, 36).softmax(-1)
     (ours,) = asked(("heads", "distance", weights.flatten().tolist(), 6, 4))
     expected = (weights * patch_distances((6, 6), (24, 24))).sum(-1).mean()
     assert abs(ours - expected) < CLOSE
@@ -91,7 +88,7 @@ def test_arrows_attend_heads_look_and_patches_cost_as_torch_and_the_package_say(
 
 
 def test_fibre_changes_patches_and_norms_them_as_the_chapter_does():
-    cat, other = draw(8, 12, 3).sigmoid(), draw(8, 12, 3, seed=1).sigmoid()
+    cat, other = random(8, 12, 3).sigmoid(), random(8, 12, 3, seed=1).sigmoid()
     rows = [rearrange(x[:, :8], "(a p) (b q) c -> (a b) (p q c)", p=4, q=4) for x in (cat, other)]
     square = cat[:, :8].flatten().tolist()
     (ours,) = asked(("fibre", "patches", square, 8))
@@ -121,7 +118,7 @@ def test_unseen_is_what_the_embedding_maps_to_nothing():
     (directions,) = asked(("unseen", "orthonormal", rows))
     V = torch.tensor(directions, dtype=torch.float64)
     assert close((V @ V.T).tolist(), torch.eye(12, dtype=torch.float64))
-    delta = draw(48)
+    delta = random(48)
     (hidden,) = asked(("unseen", "beside", delta.tolist(), directions))
     Vh = torch.linalg.svd(W, full_matrices=False).Vh
     assert close(hidden, delta - Vh.T @ Vh @ delta)
@@ -132,9 +129,9 @@ def test_unseen_is_what_the_embedding_maps_to_nothing():
 
 
 def test_kernel_has_the_tables_of_convolution_and_attention():
-    kernel, tokens = draw(3, 3), draw(20, 7)
+    kernel, tokens = random(3, 3), random(20, 7)
     (table,) = asked(("kernel", "convolutionTable", kernel.flatten().tolist(), 4, 5))
-    pixels = draw(1, 1, 4, 5, seed=1)
+    pixels = random(1, 1, 4, 5, seed=1)
     expected = F.conv2d(pixels, kernel[None, None], padding=1).flatten()
     assert close((torch.tensor(table, dtype=torch.float64) @ pixels.flatten()).tolist(), expected)
     directions = F.normalize(tokens - tokens.mean(0), dim=-1)

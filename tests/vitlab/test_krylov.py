@@ -4,10 +4,8 @@ import pytest
 import torch
 
 import minivit
-from tests.parity import draw
+from tests.parity import close, draw, random
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import close
-from tests.vitlab.inversion.contracting import random
 from vitlab import krylov
 
 

@@ -84,8 +84,7 @@ def test_a_model_of_hugging_face(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("whole", "part"),
-    [("CLIP", "CLIPVisionModelWithProjection"), ("Siglip", "SiglipVisionModel")],
+    ("whole", "part"), [("CLIP", "CLIPVisionModelWithProjection"), ("Siglip", "SiglipVisionModel")]
 )
 def test_of_a_model_for_text_and_images_the_part_for_images_is_opened(tmp_path, whole, part):
     text = {"vocab_size": 20, "hidden_size": 12, "intermediate_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2}  # fmt: skip

@@ -63,12 +63,7 @@ class Dictionary(nn.Module):
 
 @torch.inference_mode(False)  # in which nothing has a gradient
 def learn_dictionary(
-    tokens: Float[Tensor, "*batch dim"],
-    size: int,
-    *,
-    k: int,
-    steps: int = 2000,
-    seed: int = 0,
+    tokens: Float[Tensor, "*batch dim"], size: int, *, k: int, steps: int = 2000, seed: int = 0
 ) -> Dictionary:
     """Learns directions of which tokens are sparse sums, by Adam on the squared error.
 

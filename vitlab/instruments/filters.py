@@ -113,9 +113,7 @@ class FilterSpectra:
         return (self.power * frequencies((rows, columns)).to(self.power)).sum((1, 2))
 
 
-def filter_spectra(
-    filters: Float[Tensor, "filters channels height width"],
-) -> FilterSpectra:
+def filter_spectra(filters: Float[Tensor, "filters channels height width"]) -> FilterSpectra:
     """Measures norm and pattern of filters, next to 2000 filters of white noise.
 
     With ``p`` the fractions of power, ``1 / sum p²`` waves make a filter.

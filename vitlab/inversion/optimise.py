@@ -1,7 +1,6 @@
 """Inversion by optimisation: an input whose activation at a named point is a given one."""
 
 import math
-from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import islice
@@ -122,16 +121,13 @@ def invert(
     match = Match(function, reached, like.shape[1:], picture)
     x = MEAN + STD * noise(like, 0) if start is None else start.detach().to(like)
     x = x.flatten(1).clone()
-    iterations: Iterator[None]
-    if optimizer == "gd":
-        iterations = gradient_descent(
-            match, x, step_size, torch.linspace(blur or 0, 0, steps).tolist()
-        )
-    elif optimizer == "adam":
-        iterations = adam(match, x, step_size or 0.03)
-    else:
-        iterations = (lbfgs if optimizer == "lbfgs" else gauss_newton)(match, x)
-    for _ in islice(iterations, steps):
+    ways = {  # generators: none begins before it is asked for a step
+        "gd": gradient_descent(match, x, step_size, torch.linspace(blur or 0, 0, steps).tolist()),
+        "adam": adam(match, x, step_size or 0.03),
+        "lbfgs": lbfgs(match, x),
+        "gauss-newton": gauss_newton(match, x),
+    }
+    for _ in islice(ways[optimizer], steps):
         pass
     return Inversion(
         match.best.view_as(like),

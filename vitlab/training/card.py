@@ -43,13 +43,13 @@ The validation part was held out of training, for choices. The test part was sco
 end. The weights are {average if recipe.average else "those after"} the last step; no epoch was \
 chosen.
 
-{_table(["part", "images", "accuracy", "mean log-likelihood", "calibration error"], *scores)}
+{table(["part", "images", "accuracy", "mean log-likelihood", "calibration error"], *scores)}
 
 The calibration error is the expected one in 15 bins (Guo et al. 2017).
 
 Of the test part, by class:
 
-{_table(*by_class(results.confusion, data.classes))}
+{table(*by_class(results.confusion, data.classes))}
 
 ## Made by
 
@@ -82,7 +82,8 @@ def _text(cell: Any) -> str:
     return text.replace("|", "\\|").replace("\n", "\\n").replace("\r", "\\r")
 
 
-def _table(heads: Sequence[Any], *rows: Sequence[Any]) -> str:
+def table(heads: Sequence[Any], *rows: Sequence[Any]) -> str:
+    """A table in Markdown, its numbers with four digits after the point."""
     head, *lines = [f"| {' | '.join(map(_text, row))} |" for row in (heads, *rows)]
     return "\n".join([head, f"|{'---|' * len(heads)}", *lines])
 

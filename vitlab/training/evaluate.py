@@ -12,6 +12,7 @@ from torch import Tensor
 
 from minivit.model import Model
 from vitlab.data.dataset import Split
+from vitlab.instruments.running import evaluating
 
 Confusion = Int64[Tensor, "classes classes"]
 
@@ -49,19 +50,14 @@ def evaluate(model: Model, split: Split, batch_size: int = 256) -> Scores:
     return scores_of(logits_of(model, split, batch_size), split.labels)
 
 
-@torch.no_grad()
 def logits_of(
     model: Model, split: Split, batch_size: int = 256
 ) -> Float[Tensor, "pictures classes"]:
     """The model's answers to all images, in evaluation mode, on the CPU."""
     device = next(model.parameters()).device
-    was_training = model.training
-    model.eval()
-    try:
+    with evaluating(model):
         chunks = split.images.split(batch_size)
         return torch.cat([model(model.preprocess(chunk.to(device))).cpu() for chunk in chunks])
-    finally:
-        model.train(was_training)
 
 
 def scores_of(

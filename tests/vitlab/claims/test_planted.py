@@ -8,21 +8,8 @@ from torch import nn
 
 import minivit
 from minivit.parts import local_mask
-from tests.vitlab.claims.planted import (
-    Function,
-    changed,
-    digits,
-    figure,
-    masked,
-    mean_of_tokens,
-    measured,
-    mixing_tokens,
-    outcome,
-    rms_norm,
-    shuffled,
-    silent,
-    uniform,
-)
+from tests.vitlab.claims import planted
+from tests.vitlab.claims.planted import changed, digits, figure, measured, outcome
 from vitlab.data.photographs import crops
 from vitlab.instruments import low_pass
 
@@ -36,7 +23,7 @@ def same(names, model, other, images, **more):
 
 def test_attention_made_uniform_looks_as_far_in_every_block():
     model, images, _ = digits()
-    even = changed(model, uniform)
+    even = changed(model, planted.uniform)
     for name in "C13", "L20":
         assert abs(figure(name, model, images)) > 0.01
         assert figure(name, even, images) == pytest.approx(0, abs=1e-6)
@@ -49,7 +36,7 @@ def test_attention_made_uniform_looks_as_far_in_every_block():
 def test_shuffled_zeroed_and_missing_positions_and_an_unseen_colour_are_seen_in_the_table_at_most():
     model = minivit.load("cifar10_vit_gap")
     images = model.preprocess(crops(1)[0])
-    other = changed(model, shuffled)
+    other = changed(model, planted.shuffled)
     assert figure("V28", model, images) > 0.5
     assert abs(figure("V28", other, images)) < 0.1
     same(("V30", "V32", "V17", "H10"), model, other, images)
@@ -79,8 +66,8 @@ def test_a_block_whose_heads_are_off_keeps_its_distances_and_adds_nothing():
 
 def test_masks_show_in_what_tokens_depend_on():
     model, images, _ = digits()
-    causal = changed(model, masked(torch.ones(16, 16, dtype=torch.bool).tril()))
-    near = changed(model, masked(local_mask((4, 4), 3)))
+    causal = changed(model, planted.masked(torch.ones(16, 16, dtype=torch.bool).tril()))
+    near = changed(model, planted.masked(local_mask((4, 4), 3)))
     assert figure("L10", model, images) == figure("H12", model, images) == 1
     assert figure("L10", causal, images) == 0
     assert figure("H12", causal, images) == 9 / 16  # the token in the middle, and those before
@@ -91,11 +78,13 @@ def test_masks_show_in_what_tokens_depend_on():
 
 def test_an_mlp_that_mixes_tokens_and_a_norm_that_keeps_their_mean_are_found():
     model, images, _ = digits()
-    mixing = changed(model, lambda m: setattr(m.blocks[1], "mlp", mixing_tokens(m.blocks[1].mlp)))
+    mixing = changed(
+        model, lambda m: setattr(m.blocks[1], "mlp", planted.mixing_tokens(m.blocks[1].mlp))
+    )
     assert figure("R12", model, images) == 0
     assert figure("R12", mixing, images) >= 0.9 / 16
     same(("H12", "H10", "V28", "V32"), model, mixing, images)
-    keeping = changed(model, lambda m: setattr(m.blocks[2], "norm1", rms_norm()))
+    keeping = changed(model, lambda m: setattr(m.blocks[2], "norm1", planted.rms_norm()))
     assert figure("R43", model, images) < 1e-10
     assert figure("R43", keeping, images) > 1e-3
 
@@ -113,7 +102,7 @@ def test_mlps_without_a_bend_never_turn_round_and_ranks_fall_by_as_much_as_was_t
         m.blocks[0].attention.out.weight[:3] = 0  # three numbers of each of 16 tokens
 
     def one_token(m):
-        m.blocks[-1] = mean_of_tokens()
+        m.blocks[-1] = planted.mean_of_tokens()
 
     assert figure("R63", changed(model, blind), images) == 3 * 16
     assert figure("C16", model, images) == 0
@@ -126,7 +115,7 @@ def test_mlps_without_a_bend_never_turn_round_and_ranks_fall_by_as_much_as_was_t
 def test_an_idle_model_has_alike_blocks_and_tokens_that_know_their_patch():
     model, images, _ = digits()
     resnet = minivit.load("digits_resnet")
-    idle = changed(model, silent)
+    idle = changed(model, planted.silent)
     assert figure("R24", idle, images[:2]) == 1
     alike = [figure("C11", vit, images, beside=resnet) for vit in (model, idle)]
     assert alike[1] > alike[0] and alike[1] > 0.1
@@ -136,7 +125,9 @@ def test_an_idle_model_has_alike_blocks_and_tokens_that_know_their_patch():
     model, _, _ = digits()
     images = torch.randn(1000, 1, 8, 8, generator=torch.Generator().manual_seed(0))
     more = {"beside": minivit.load("digits_resnet"), "batch_size": 100}
-    idle, trained = (figure("C15", m, images, **more) for m in (changed(model, silent), model))
+    idle, trained = (
+        figure("C15", m, images, **more) for m in (changed(model, planted.silent), model)
+    )
     assert idle >= trained and 0 <= idle <= 1
     assert "needs 1,000 images" in outcome("C15", model, images[:999], **more)
 
@@ -211,7 +202,7 @@ def test_filters_of_noise_have_no_pattern_and_those_of_waves_have(name, other, d
 def test_a_model_that_sees_low_frequencies_alone_goes_by_them():
     model = minivit.load("cifar10_vit_gap")
     images = model.preprocess(crops(40)[0])
-    low = Function(lambda x, model: model(low_pass(x, 3 / 32)), model)
+    low = planted.Function(lambda x, model: model(low_pass(x, 3 / 32)), model)
     more = {"beside": minivit.load("cifar10_resnet"), "white": (4.0,) * 3, "batch_size": 40}
     with torch.no_grad():  # the classes that each says, so that it is right on all
         classes = {vit: vit(images).argmax(1) for vit in (model, low)}

@@ -72,19 +72,17 @@ def test_what_is_no_data_is_refused():
     def of(**changes):
         return lambda: Data.of("toy", ("cat", "dog"), parts | changes)
 
-    assert_refused(
-        [
-            (lambda: load_data("DIGITS", channels=2), ValueError, "got 2 and 1.0"),
-            (lambda: load_data("DIGITS", fraction=1.5), ValueError, "got None and 1.5"),
-            (lambda: load_data("DIGITS", size=(8, -1)), ValueError, "got 1797 of 8 x -1 pixels"),
-            (lambda: load_data("CIFAR100"), FileNotFoundError, "SHAPES or a folder: got CIFAR100"),
-            (lambda: Split(pixels.float(), labels), ValueError, r"float32 \[2, 3, 4, 4\]"),
-            (lambda: Split(pixels, labels[:1]), ValueError, r"int64 \[1\]"),
-            (lambda: divide(list("abcdef"), few, ["dogs", "cats", "newts"]), ValueError, "at least 3 images .*: got 2 of cats, 0 of newts"),
-            (of(test=split(0)), ValueError, "part of toy: got none in test"),
-            (of(train=split(labels=(0, 0, 0, 0))), ValueError, "got none in train of dog"),
-        ]
-    )  # fmt: skip
+    assert_refused([
+        (lambda: load_data("DIGITS", channels=2), ValueError, "got 2 and 1.0"),
+        (lambda: load_data("DIGITS", fraction=1.5), ValueError, "got None and 1.5"),
+        (lambda: load_data("DIGITS", size=(8, -1)), ValueError, "got 1797 of 8 x -1 pixels"),
+        (lambda: load_data("CIFAR100"), FileNotFoundError, "SHAPES or a folder: got CIFAR100"),
+        (lambda: Split(pixels.float(), labels), ValueError, r"float32 \[2, 3, 4, 4\]"),
+        (lambda: Split(pixels, labels[:1]), ValueError, r"int64 \[1\]"),
+        (lambda: divide(list("abcdef"), few, ["dogs", "cats", "newts"]), ValueError, "at least 3 images .*: got 2 of cats, 0 of newts"),
+        (of(test=split(0)), ValueError, "part of toy: got none in test"),
+        (of(train=split(labels=(0, 0, 0, 0))), ValueError, "got none in train of dog"),
+    ])  # fmt: skip
 
 
 KEYS = [f"café/{i}.png" for i in range(50)]

@@ -17,14 +17,6 @@ def images(n=2, size=SIZE, dtype=torch.float32):
     return torch.randn(n, 3, *size, generator=torch.Generator().manual_seed(1), dtype=dtype)
 
 
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-def close(a, b, tolerance=1e-10):
-    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
-
-
 class Known(nn.Module):
     """A patch embedding and blocks whose attention weights are given: ``[heads, tokens, tokens]``.
 

@@ -11,9 +11,9 @@ from torch import nn
 from torch.func import functional_call
 
 import minivit
-from tests.parity import draw
+from tests.parity import close, draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import CLASSES, MODELS, close, everybodys
+from tests.vitlab.instruments.models import CLASSES, MODELS, everybodys
 from vitlab.data import load_data
 from vitlab.instruments import batch_maxima, curvature
 from vitlab.instruments.weights import WeightLoss

@@ -5,16 +5,9 @@ import math
 import torch
 
 import minivit
+from tests.parity import close
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import close
-from tests.vitlab.instruments.test_curvature import (
-    LABELS,
-    flat,
-    images,
-    loss_of,
-    normed,
-    small,
-)
+from tests.vitlab.instruments.test_curvature import LABELS, flat, images, loss_of, normed, small
 from vitlab.instruments import density, filter_normalised, landscape
 from vitlab.instruments.density import quadrature
 from vitlab.instruments.weights import WeightLoss

@@ -8,31 +8,20 @@ from sklearn.decomposition import PCA
 from torch import nn
 
 import minivit
+import vitlab
 from minivit.positions import sincos_2d
-from tests.parity import draw
+from tests.parity import close, draw, random
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import close, random
-from vitlab.instruments import (
-    cosine_basis,
-    cut_patches,
-    filter_spectra,
-    first_filters,
-    place_recovery,
-    position_similarity,
-    position_table,
-    principal_components,
-    subspace_overlap,
-)
 from vitlab.instruments.filters import dct2, dct_matrix
 
 
 def test_first_filters_are_a_copy_of_weights_and_patches_are_images_in_reading_order():
     ours = minivit.create("vit_8px", patch_size=(2, 4), dim=12)
-    assert torch.equal(first_filters(ours), ours.patch_embedding.projection.weight)
-    first_filters(ours).zero_()
-    assert first_filters(ours).shape == (12, 1, 2, 4) and first_filters(ours).any()
+    assert torch.equal(vitlab.first_filters(ours), ours.patch_embedding.projection.weight)
+    vitlab.first_filters(ours).zero_()
+    assert vitlab.first_filters(ours).shape == (12, 1, 2, 4) and vitlab.first_filters(ours).any()
     image = torch.arange(48.0).view(1, 2, 4, 6)
-    cut = cut_patches(image, (2, 3))
+    cut = vitlab.cut_patches(image, (2, 3))
     assert cut.shape == (4, 2, 2, 3)
     assert torch.equal(cut[1], image[0, :, :2, 3:]) and torch.equal(cut[2], image[0, :, 2:, :3])
 
@@ -40,7 +29,7 @@ def test_first_filters_are_a_copy_of_weights_and_patches_are_images_in_reading_o
 @pytest.mark.parametrize("n", [10, 200])
 def test_components_are_a_librarys(n):
     pictures = random(n, 2, 3, 4) * torch.arange(1, 5) + 3
-    found = principal_components(pictures)
+    found = vitlab.principal_components(pictures)
     theirs = PCA().fit(pictures.flatten(1).numpy())
     k = min(n - 1, 24)
     assert found.pictures.shape == (k, 2, 3, 4)
@@ -48,7 +37,7 @@ def test_components_are_a_librarys(n):
     basis = found.pictures.flatten(1)
     close((basis * torch.tensor(theirs.components_)[:k]).sum(1).abs(), torch.ones(k).double(), 1e-7)
     assert (basis.gather(1, basis.abs().argmax(1, keepdim=True)) > 0).all()
-    again = principal_components(-pictures)  # the sign is ours
+    again = vitlab.principal_components(-pictures)  # the sign is ours
     close(again.pictures[:3], found.pictures[:3], 1e-7)
 
 
@@ -56,7 +45,7 @@ def test_the_cosine_transform_is_a_librarys_and_orthonormal():
     x = random(5, 8, 3)
     close(dct2(x), torch.tensor(dctn(x.numpy(), axes=(0, 1), norm="ortho")))
     close(dct_matrix(1), torch.ones(1, 1).double())
-    waves = cosine_basis(3, (4, 6)).flatten(1)
+    waves = vitlab.cosine_basis(3, (4, 6)).flatten(1)
     close(waves @ waves.mT, torch.eye(24).double())
     basis = waves.view(24, 3, 4, 6)
     close(basis[0], torch.full((3, 4, 6), 72**-0.5, dtype=torch.float64))
@@ -66,26 +55,26 @@ def test_the_cosine_transform_is_a_librarys_and_orthonormal():
 def test_overlap_is_one_for_the_same_space_and_the_share_at_random():
     a = torch.linalg.qr(random(24, 24)).Q.view(24, 2, 3, 4)
     turned = (torch.linalg.qr(random(5, 5, seed=1)).Q @ a[:5].flatten(1)).view(5, 2, 3, 4)
-    close(subspace_overlap(a[:5], turned), torch.tensor(1.0).double())
-    close(subspace_overlap(a[:5], a[5:]), torch.tensor(0.0).double())
-    close(subspace_overlap(a[:4], a[2:12]), torch.tensor(0.5).double())
+    close(vitlab.subspace_overlap(a[:5], turned), torch.tensor(1.0).double())
+    close(vitlab.subspace_overlap(a[:5], a[5:]), torch.tensor(0.0).double())
+    close(vitlab.subspace_overlap(a[:4], a[2:12]), torch.tensor(0.5).double())
     spaces = (torch.linalg.qr(random(24, 8, seed=s)).Q.mT.reshape(8, 2, 3, 4) for s in range(99))
-    others = torch.stack([subspace_overlap(a[:5], space) for space in spaces])
+    others = torch.stack([vitlab.subspace_overlap(a[:5], space) for space in spaces])
     assert others.mean().item() == pytest.approx(8 / 24, abs=0.02)
 
 
-def wave(rows, columns, down, across, phase=0.4):
+def wave(rows, columns, down, across, phase=0.0):
     y, x = torch.arange(rows).double()[:, None], torch.arange(columns).double()
     return torch.cos(2 * torch.pi * (down * y / rows + across * x / columns) + phase)
 
 
 def test_filters_made_of_one_two_and_all_waves_are_counted():
-    one, other = wave(8, 6, 1, 2), wave(8, 6, 3, 0)
-    flat, chequer = torch.ones(8, 6).double(), wave(8, 6, 4, 3)
+    one, other, chequer = (wave(8, 6, *at, phase=0.4) for at in ((1, 2), (3, 0), (4, 3)))
+    flat = torch.ones(8, 6).double()
     spike = torch.zeros(8, 6).double()
     spike[2, 3] = 1
     filters = torch.stack([one, one + other, flat, chequer, spike])[:, None] * 5
-    found = filter_spectra(filters)
+    found = vitlab.filter_spectra(filters)
     places = 8 * 6
     pairs = (places - 4) / 2
     even = 1 / (pairs * (2 / places) ** 2 + 4 * (1 / places) ** 2)
@@ -99,7 +88,7 @@ def test_filters_made_of_one_two_and_all_waves_are_counted():
 
 
 def test_of_noise_a_known_share_passes_for_a_pattern():
-    found = filter_spectra(random(4000, 3, 8, 8, seed=7))
+    found = vitlab.filter_spectra(random(4000, 3, 8, 8, seed=7))
     for level in (0.01, 0.2):
         share = found.structured(level).double().mean().item()
         assert share == pytest.approx(level, abs=0.012 + level / 10)
@@ -111,41 +100,41 @@ def test_the_table_of_a_model_lies_on_its_grid_without_the_class_token():
     for pool in "class", "mean":
         ours = draw(minivit.create("vit_8px", image_size=(8, 12), pool=pool))
         table = ours.positions.table[pool == "class" :]
-        assert torch.equal(position_table(ours), table.view(4, 6, 64))
-        assert torch.equal(position_table(ours, (3, 8)), table.view(3, 8, 64))
+        assert torch.equal(vitlab.position_table(ours), table.view(4, 6, 64))
+        assert torch.equal(vitlab.position_table(ours, (3, 8)), table.view(3, 8, 64))
     sizes = {"embed_dim": 16, "depth": 1, "num_heads": 2, "patch_size": 8, "img_size": (32, 48)}
     other = timm.create_model("vit_tiny_patch16_224", **sizes)
     known = other.pos_embed[0, 1:].unflatten(0, (4, 6))  # of 25 positions, which are 5 x 5 too
-    assert torch.equal(position_table(other), known)
+    assert torch.equal(vitlab.position_table(other), known)
     fixed = minivit.create("vit_8px", positions="sincos2d")
     fixed.post_network = nn.Linear(16, 16)  # whose name holds "pos", as VOLO's
-    assert torch.equal(position_table(fixed).flatten(0, 1), sincos_2d((4, 4), 64))
+    assert torch.equal(vitlab.position_table(fixed).flatten(0, 1), sincos_2d((4, 4), 64))
 
 
 def test_row_and_column_are_recovered_where_they_are_in_the_table():
     where = torch.cartesian_prod(torch.arange(5), torch.arange(7)).view(5, 7, 2).double()
     hidden = where @ random(2, 50) + 3  # any linear map of them
-    assert min(place_recovery(hidden)) > 1 - 1e-6
-    row, column = place_recovery(where[..., :1] + 0 * where)
+    assert min(vitlab.place_recovery(hidden)) > 1 - 1e-6
+    row, column = vitlab.place_recovery(where[..., :1] + 0 * where)
     assert row > 1 - 1e-6 and column < 0.05
-    assert min(place_recovery(sincos_2d((8, 8), 64).unflatten(0, (8, 8)))) > 0.95
+    assert min(vitlab.place_recovery(sincos_2d((8, 8), 64).unflatten(0, (8, 8)))) > 0.95
     for dim in 8, 300:
-        assert max(place_recovery(random(8, 8, dim, seed=dim))) < 0.1  # noise, however wide
+        assert max(vitlab.place_recovery(random(8, 8, dim, seed=dim))) < 0.1  # noise, however wide
 
 
 def test_bad_input_is_refused():
     assert_refused([
-        (lambda: first_filters(nn.Linear(3, 4)), TypeError, "expected a convolution.*: got Linear"),
-        (lambda: principal_components(torch.full((9, 1, 2, 2), 0.1)), ValueError, r"differ: got \[9, 1, 2, 2\]"),
-        (lambda: subspace_overlap(random(2, 1, 2, 2), random(2, 1, 2, 2)), ValueError, "orthonormal"),
-        (lambda: filter_spectra(random(4, 3, 1, 1)), ValueError, r"two pixels or more.*got \[4, 3, 1, 1\]"),
-        (lambda: filter_spectra(torch.zeros(2, 1, 4, 4)), ValueError, "none of them zero"),
-        (lambda: position_table(minivit.remove(minivit.create("vit_8px"), "positions")), ValueError, "one table of positions in ViT: got none"),
-        (lambda: position_table(minivit.create("resnet_8px")), ValueError, "ResNet: got none"),
-        (lambda: position_table(timm.create_model("swin_tiny_patch4_window7_224")), ValueError, "relative_position_bias_table"),
-        (lambda: position_table(minivit.create("vit_8px"), (3, 6)), ValueError, "'positions.table' has 16 positions, which are no 3 x 6"),
-        (lambda: place_recovery(torch.ones(4, 4, 3)), ValueError, "nothing to read"),
-        (lambda: position_similarity(torch.zeros(4, 4, 3)), ValueError, "no direction"),
-        (lambda: place_recovery(random(4, 4, 3) / 0), ValueError, "finite"),
-        (lambda: position_table(minivit.create("vit_8px"), 4), ValueError, r"expected grid=\(rows, columns\): got 4"),
+        (lambda: vitlab.first_filters(nn.Linear(3, 4)), TypeError, "expected a convolution.*: got Linear"),
+        (lambda: vitlab.principal_components(torch.full((9, 1, 2, 2), 0.1)), ValueError, r"differ: got \[9, 1, 2, 2\]"),
+        (lambda: vitlab.subspace_overlap(random(2, 1, 2, 2), random(2, 1, 2, 2)), ValueError, "orthonormal"),
+        (lambda: vitlab.filter_spectra(random(4, 3, 1, 1)), ValueError, r"two pixels or more.*got \[4, 3, 1, 1\]"),
+        (lambda: vitlab.filter_spectra(torch.zeros(2, 1, 4, 4)), ValueError, "none of them zero"),
+        (lambda: vitlab.position_table(minivit.remove(minivit.create("vit_8px"), "positions")), ValueError, "one table of positions in ViT: got none"),
+        (lambda: vitlab.position_table(minivit.create("resnet_8px")), ValueError, "ResNet: got none"),
+        (lambda: vitlab.position_table(timm.create_model("swin_tiny_patch4_window7_224")), ValueError, "relative_position_bias_table"),
+        (lambda: vitlab.position_table(minivit.create("vit_8px"), (3, 6)), ValueError, "'positions.table' has 16 positions, which are no 3 x 6"),
+        (lambda: vitlab.place_recovery(torch.ones(4, 4, 3)), ValueError, "nothing to read"),
+        (lambda: vitlab.position_similarity(torch.zeros(4, 4, 3)), ValueError, "no direction"),
+        (lambda: vitlab.place_recovery(random(4, 4, 3) / 0), ValueError, "finite"),
+        (lambda: vitlab.position_table(minivit.create("vit_8px"), 4), ValueError, r"expected grid=\(rows, columns\): got 4"),
     ])  # fmt: skip

@@ -6,28 +6,16 @@ import pytest
 import torch
 
 import minivit
-from tests.parity import draw
+import vitlab
+from tests.parity import draw, random
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import Scaled, images, random
-from vitlab.instruments import (
-    band_noise,
-    band_pass,
-    high_pass,
-    layer_frequencies,
-    log_amplitude,
-    low_pass,
-    stream_frequencies,
-)
+from tests.vitlab.instruments.models import Scaled, images
+from tests.vitlab.instruments.test_filters import wave
 from vitlab.instruments.frequency import frequencies, rings
 
 
-def wave(rows, columns, u, v):
-    r, c = torch.arange(rows).double()[:, None], torch.arange(columns).double()
-    return torch.cos(2 * math.pi * (u * r / rows + v * c / columns))
-
-
 def test_a_wave_has_its_amplitude_where_it_belongs_and_none_elsewhere():
-    found = log_amplitude((3 + 2 * wave(6, 8, 1, 2))[None, None]).values.exp()
+    found = vitlab.log_amplitude((3 + 2 * wave(6, 8, 1, 2))[None, None]).values.exp()
     known = torch.full((6, 8), 1e-6, dtype=torch.float64)
     known[0, 0] += 3 * 48
     known[1, 2] += 48  # a cosine is two waves of half its amplitude
@@ -42,7 +30,7 @@ def test_the_diagonal_has_park_and_kims_bins(side):
     logs = (torch.fft.fft2(x).abs() + 1e-6).log()
     shifted = torch.fft.fftshift(logs, dim=(2, 3)).mean((0, 1))
     half = shifted.diag()[side // 2 :]
-    torch.testing.assert_close(log_amplitude(x).diagonal, half - half[0])
+    torch.testing.assert_close(vitlab.log_amplitude(x).diagonal, half - half[0])
     assert len(half) == math.ceil(side / 2)
 
 
@@ -56,7 +44,7 @@ def test_rings_hold_every_wave_once_by_its_nearest_whole_frequency():
 
 
 def test_radial_high_and_tilt_are_means_over_waves():
-    found = log_amplitude(random(4, 3, 8, 6))
+    found = vitlab.log_amplitude(random(4, 3, 8, 6))
     relative, apart = found.values - found.values[0, 0], frequencies((8, 6))
     rows = [relative[rings((8, 6)) == k].mean() for k in range(len(found.radial))]
     torch.testing.assert_close(found.radial, torch.stack(rows))
@@ -67,7 +55,7 @@ def test_radial_high_and_tilt_are_means_over_waves():
 
 def test_the_stream_of_known_branches():
     model = Scaled(0.5, 0.5)
-    found = stream_frequencies(model, images(3), grid=(3, 4), batch_size=2)
+    found = vitlab.stream_frequencies(model, images(3), grid=(3, 4), batch_size=2)
     assert list(found) == ["parts.0"]  # the last sum goes into no module
     one = found["parts.0"]
     for part, factor in ((one.branch, 0.5), (one.sum, 1.5)):
@@ -78,7 +66,7 @@ def test_the_stream_of_known_branches():
 @pytest.mark.parametrize("size", [16, (24, 32), (15, 21)])
 def test_noise_has_the_stated_power_and_none_out_of_its_band(size):
     low, high = 0.125, 0.25
-    noise = band_noise(4, 3, size, low, high, power=0.04, seed=1).double()
+    noise = vitlab.band_noise(4, 3, size, low, high, power=0.04, seed=1).double()
     power = noise.square().mean((1, 2, 3))
     torch.testing.assert_close(power, torch.full((4,), 0.04).double(), rtol=1e-6, atol=0)
     waves = torch.fft.fft2(noise).abs()
@@ -91,12 +79,14 @@ def test_noise_has_the_stated_power_and_none_out_of_its_band(size):
 @pytest.mark.parametrize("cutoff", [0.05, 0.25, 0.4])
 def test_low_and_high_pass_together_are_the_image(cutoff):
     x = images(2, (24, 32))
-    torch.testing.assert_close(low_pass(x, cutoff) + high_pass(x, cutoff), x, atol=1e-6, rtol=0)
-    assert high_pass(x, cutoff).mean((2, 3)).abs().max() < 1e-6
-    torch.testing.assert_close(low_pass(x, cutoff).mean((2, 3)), x.mean((2, 3)))
+    torch.testing.assert_close(
+        vitlab.low_pass(x, cutoff) + vitlab.high_pass(x, cutoff), x, atol=1e-6, rtol=0
+    )
+    assert vitlab.high_pass(x, cutoff).mean((2, 3)).abs().max() < 1e-6
+    torch.testing.assert_close(vitlab.low_pass(x, cutoff).mean((2, 3)), x.mean((2, 3)))
     edge = wave(16, 16, 0, 4)[None, None]  # 0.25 cycles a pixel belong to the band above
-    torch.testing.assert_close(band_pass(edge, 0.25, 0.3), edge)
-    torch.testing.assert_close(low_pass(edge, 0.25), 0 * edge, atol=1e-6, rtol=0)
+    torch.testing.assert_close(vitlab.band_pass(edge, 0.25, 0.3), edge)
+    torch.testing.assert_close(vitlab.low_pass(edge, 0.25), 0 * edge, atol=1e-6, rtol=0)
 
 
 def test_what_is_on_no_grid_is_refused():
@@ -104,15 +94,15 @@ def test_what_is_on_no_grid_is_refused():
     pictures = images(2, (16, 16))
     resnet = minivit.create("resnet_32px", image_size=16)
     assert_refused([
-        (lambda: layer_frequencies(vit, pictures, "head"), ValueError, r"\[2, \d+\] is neither tokens of a known grid"),
-        (lambda: layer_frequencies(vit, pictures), ValueError, "names of modules"),
-        (lambda: layer_frequencies(vit, pictures, "blocks.0.attention.weights"), ValueError, "names of modules"),
-        (lambda: layer_frequencies(vit, pictures, "blocks.0", grid=(3, 5)), ValueError, "grid="),
-        (lambda: stream_frequencies(resnet, pictures), ValueError, "no residual connection"),
-        (lambda: log_amplitude(torch.ones(2, 8, 8)), ValueError, "expected maps"),
-        (lambda: log_amplitude(torch.ones(2, 3, 1, 8)), ValueError, "two positions"),
-        (lambda: log_amplitude(torch.ones(1, 1, 4, 6)).diagonal, ValueError, "square"),
-        (lambda: band_pass(pictures, 0.3, 0.2), ValueError, "low < high"),
-        (lambda: high_pass(pictures, 0.8), ValueError, "a wave between"),
-        (lambda: band_noise(1, 1, 16, 0.01, 0.02), ValueError, "a wave between"),
+        (lambda: vitlab.layer_frequencies(vit, pictures, "head"), ValueError, r"\[2, \d+\] is neither tokens of a known grid"),
+        (lambda: vitlab.layer_frequencies(vit, pictures), ValueError, "names of modules"),
+        (lambda: vitlab.layer_frequencies(vit, pictures, "blocks.0.attention.weights"), ValueError, "names of modules"),
+        (lambda: vitlab.layer_frequencies(vit, pictures, "blocks.0", grid=(3, 5)), ValueError, "grid="),
+        (lambda: vitlab.stream_frequencies(resnet, pictures), ValueError, "no residual connection"),
+        (lambda: vitlab.log_amplitude(torch.ones(2, 8, 8)), ValueError, "expected maps"),
+        (lambda: vitlab.log_amplitude(torch.ones(2, 3, 1, 8)), ValueError, "two positions"),
+        (lambda: vitlab.log_amplitude(torch.ones(1, 1, 4, 6)).diagonal, ValueError, "square"),
+        (lambda: vitlab.band_pass(pictures, 0.3, 0.2), ValueError, "low < high"),
+        (lambda: vitlab.high_pass(pictures, 0.8), ValueError, "a wave between"),
+        (lambda: vitlab.band_noise(1, 1, 16, 0.01, 0.02), ValueError, "a wave between"),
     ])  # fmt: skip

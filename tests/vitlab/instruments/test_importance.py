@@ -13,15 +13,8 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import (
-    HEADS,
-    MODELS,
-    Known,
-    KnownBlock,
-    SharedBlock,
-    everybodys,
-    images,
-)
+from tests.vitlab.instruments import models
+from tests.vitlab.instruments.models import HEADS, MODELS, everybodys, images
 from tests.vitlab.instruments.test_architectures import HF
 from tests.vitlab.tried.by_hand import ends, first, hooked, placed
 from vitlab.instruments import branch_importance, head_importance
@@ -52,10 +45,12 @@ def test_everybodys_branches_with_their_mean_and_with_each_others(name):
             assert abs(known - found.whole_loss) > 1e-5
 
 
-@pytest.mark.parametrize("block", [KnownBlock, SharedBlock])
+@pytest.mark.parametrize("block", [models.KnownBlock, models.SharedBlock])
 def test_attention_that_is_the_same_for_all_images_is_lost_by_zero_and_not_by_mean(block):
     weights = torch.rand(HEADS, 12, 12, generator=torch.Generator().manual_seed(0))
-    model = Known(weights / weights.sum(-1, keepdim=True), torch.eye(12).expand(HEADS, -1, -1))
+    model = models.Known(
+        weights / weights.sum(-1, keepdim=True), torch.eye(12).expand(HEADS, -1, -1)
+    )
     model.blocks = nn.ModuleList(block(part.weights) for part in model.blocks)
     zero, mean, other = (head_importance(model, images(3), by=by) for by in get_args(By))
     whole = torch.full((2, HEADS), zero.whole_loss).double()

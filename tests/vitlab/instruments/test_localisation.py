@@ -7,8 +7,8 @@ from torch import nn
 
 import minivit
 from minivit.patches import patchify
+from tests.parity import close, random
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import close, random
 from vitlab.instruments import linear_cka, localisation, readable
 
 IMAGES = random(160, 3, 4, 6)  # independent pixels: a patch tells nothing of the others

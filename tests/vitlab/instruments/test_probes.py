@@ -10,9 +10,8 @@ from sklearn.linear_model import Ridge as Reference
 from torch import nn
 
 import minivit
-from tests.parity import draw
+from tests.parity import close, draw, random
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import close, random
 from vitlab.instruments import cue_conflict, ensemble, position_ensembles, probe, probes, ridge
 from vitlab.instruments.probes import explained
 

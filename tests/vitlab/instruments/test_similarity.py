@@ -8,9 +8,8 @@ import torch
 import torchvision
 
 import minivit
-from tests.parity import draw
+from tests.parity import close, draw, random
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import close, random
 from vitlab.instruments import CKA, cka, linear_cka
 
 

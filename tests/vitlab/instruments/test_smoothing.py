@@ -6,26 +6,20 @@ import pytest
 import torch
 
 import minivit
+import vitlab
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import GRID, HEADS, MODELS, Known, everybodys, images
-from vitlab.instruments import (
-    attention_response,
-    between_patches,
-    frequency_response,
-    gaussian_smoothing,
-    mean_attention,
-)
 
 N = 12
 
 
 def test_gaussian_smoothing_goes_from_the_identity_to_the_mean():
     eye, mean = torch.eye(N).double(), torch.full((N, N), 1 / N, dtype=torch.float64)
-    assert torch.equal(gaussian_smoothing(GRID, 0), eye)
-    torch.testing.assert_close(gaussian_smoothing(GRID, 0.05), eye)
-    torch.testing.assert_close(gaussian_smoothing(GRID, 1e4), mean)
-    torch.testing.assert_close(gaussian_smoothing(GRID, math.inf), mean, rtol=1e-15, atol=0)
-    found = gaussian_smoothing(GRID, 0.7)
+    assert torch.equal(vitlab.gaussian_smoothing(GRID, 0), eye)
+    torch.testing.assert_close(vitlab.gaussian_smoothing(GRID, 0.05), eye)
+    torch.testing.assert_close(vitlab.gaussian_smoothing(GRID, 1e4), mean)
+    torch.testing.assert_close(vitlab.gaussian_smoothing(GRID, math.inf), mean, rtol=1e-15, atol=0)
+    found = vitlab.gaussian_smoothing(GRID, 0.7)
     torch.testing.assert_close(found.sum(1), torch.ones(N).double())
     # From patch (1, 1), number 5: to (0, 3), number 3, five away squared, to (1, 2) one.
     known = math.exp(-(5 - 1) / (2 * 0.7**2))
@@ -38,8 +32,8 @@ def test_patches_of_everybodys_models_are_averaged_by_fixed_weights(name):
     block, attention, extra = MODELS[name][1], MODELS[name][2], MODELS[name][3]
     names = [f"{block.format(i)}.{attention}.weights" for i in range(2)]
     n = grid[0] * grid[1]
-    fixed = torch.stack([gaussian_smoothing(grid, w) for w in (0, 1.0, math.inf)])
-    replaced = between_patches(model, pictures, fixed)
+    fixed = torch.stack([vitlab.gaussian_smoothing(grid, w) for w in (0, 1.0, math.inf)])
+    replaced = vitlab.between_patches(model, pictures, fixed)
     with torch.no_grad():
         plain = model(pictures)
         with minivit.record(model, names[0]) as seen:
@@ -52,7 +46,7 @@ def test_patches_of_everybodys_models_are_averaged_by_fixed_weights(name):
             torch.testing.assert_close(between, fixed.float().expand(2, HEADS, n, n))
             assert not weights[:, :, extra:, :extra].any()
         torch.testing.assert_close(seen[names[0]][:, :, :extra], own[:, :, :extra])
-        with minivit.replace(model, between_patches(model, pictures, torch.eye(n))):
+        with minivit.replace(model, vitlab.between_patches(model, pictures, torch.eye(n))):
             pass_through = model(pictures)
     found = [getattr(x, "logits", x) for x in (plain, pass_through, model(pictures))]
     assert torch.equal(found[0], found[2]) and not torch.allclose(found[0], found[1])
@@ -62,7 +56,7 @@ def test_patches_of_everybodys_models_are_averaged_by_fixed_weights(name):
 def test_the_mean_over_images_of_a_models_own_attention(name):
     model, pictures, _ = everybodys(name)
     names = [f"{MODELS[name][1].format(i)}.{MODELS[name][2]}.weights" for i in range(2)]
-    found = mean_attention(model, pictures, batch_size=1)
+    found = vitlab.mean_attention(model, pictures, batch_size=1)
     with torch.no_grad(), minivit.record(model, *names) as seen:
         model(pictures)
     for mean, weights in zip(found.values(), seen.values(), strict=True):
@@ -84,18 +78,18 @@ def test_matrices_of_known_response():
         (to_one, every, constant),  # attending to one token: all become constant
     ]
     for matrix, *known in cases:
-        found = frequency_response(matrix, GRID)
+        found = vitlab.frequency_response(matrix, GRID)
         for part, values in zip((found.gain, found.same), known, strict=True):
             torch.testing.assert_close(part, values, atol=1e-7, rtol=1e-7)
     shift = eye[torch.arange(N).view(GRID).roll((1, 2), (0, 1)).flatten()]
-    torch.testing.assert_close(frequency_response(shift, GRID).same, every)
+    torch.testing.assert_close(vitlab.frequency_response(shift, GRID).same, every)
     order = torch.randperm(N, generator=torch.Generator().manual_seed(0))
-    found = frequency_response(eye[order], GRID)  # a permutation keeps the sizes alone
+    found = vitlab.frequency_response(eye[order], GRID)  # a permutation keeps the sizes alone
     torch.testing.assert_close(found.gain, every)
     assert found.same[1, 1] < 0.9
     assert_refused([
-        (lambda: frequency_response(eye, (3, 5)), ValueError, r"\[15, 15\]"),
-        (lambda: frequency_response(torch.ones(12, 11), GRID), ValueError, "expected matrices"),
+        (lambda: vitlab.frequency_response(eye, (3, 5)), ValueError, r"\[15, 15\]"),
+        (lambda: vitlab.frequency_response(torch.ones(12, 11), GRID), ValueError, "expected matrices"),
     ])  # fmt: skip
 
 
@@ -105,7 +99,7 @@ def test_a_box_blur_has_its_transfer_function():
     kernel[[[-1], [0], [1]], [-1, 0, 1]] = 1 / 9  # whose borders wrap around
     places = [(row, column) for row in range(6) for column in range(8)]
     circulant = torch.stack([kernel.roll(place, (0, 1)).flatten() for place in places])
-    found = frequency_response(circulant, grid)
+    found = vitlab.frequency_response(circulant, grid)
     cosines = [(1 + 2 * torch.cos(2 * math.pi * torch.fft.fftfreq(n).double())) / 3 for n in grid]
     known = torch.outer(*cosines).abs()
     torch.testing.assert_close(found.gain, known)
@@ -114,14 +108,14 @@ def test_a_box_blur_has_its_transfer_function():
 
 def test_known_attention_of_a_model_by_head():
     weights = torch.randn(2, N, N, generator=torch.Generator().manual_seed(0)).softmax(-1)
-    found = attention_response(Known(weights, weights.flip(0)), images(3), batch_size=2)
+    found = vitlab.attention_response(Known(weights, weights.flip(0)), images(3), batch_size=2)
     assert list(found) == ["blocks.0", "blocks.1"]
-    known = frequency_response(weights, GRID)
+    known = vitlab.frequency_response(weights, GRID)
     for name in "gain", "same":
         first, second = (getattr(found[block], name) for block in found)
         torch.testing.assert_close(first, getattr(known, name), atol=1e-6, rtol=0)
         torch.testing.assert_close(second, first.flip(0), atol=1e-6, rtol=0)
     model, pictures, grid = everybodys("timm")
-    for found in attention_response(model, pictures).values():  # other tokens do not count
+    for found in vitlab.attention_response(model, pictures).values():  # other tokens do not count
         assert found.gain.shape == (HEADS, *grid)
         torch.testing.assert_close(found.gain[:, 0, 0], torch.ones(HEADS, dtype=torch.float64))

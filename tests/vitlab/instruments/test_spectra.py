@@ -7,9 +7,8 @@ import torch
 from torch import nn
 
 import minivit
-from tests.parity import draw
+from tests.parity import close, draw, random
 from tests.refusals import assert_refused
-from tests.vitlab.instruments.models import close, random
 from vitlab.calls import sublayer
 from vitlab.instruments import spectrum
 

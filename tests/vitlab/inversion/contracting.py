@@ -1,18 +1,9 @@
 """Models whose residual branches can be undone by a fixed point, and what the tests share."""
 
-import torch
 from torch import nn
 
 import minivit
 from tests.parity import draw
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-def close(a, b, tolerance=1e-10):
-    torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
 
 def relative(a, b):

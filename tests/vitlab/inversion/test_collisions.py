@@ -4,9 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from tests.parity import draw
+from tests.parity import close, draw, random
 from tests.refusals import assert_refused
-from tests.vitlab.inversion.contracting import close, random
 from vitlab.inversion import (
     collide_across_fold,
     collide_along,

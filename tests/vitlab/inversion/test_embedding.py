@@ -6,8 +6,8 @@ import torch
 from minivit.parts import ConvStem
 from minivit.patches import patchify
 from minivit.vit import PatchEmbedding
+from tests.parity import close, random
 from tests.refusals import unchecked
-from tests.vitlab.inversion.contracting import close, random
 from vitlab.inversion import EmbeddingInverse, PatchPrior
 
 

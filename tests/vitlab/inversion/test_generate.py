@@ -9,9 +9,9 @@ from torch import nn
 
 import minivit
 from minivit.preprocessing import Preprocess
-from tests.parity import draw
+from tests.parity import close, draw, random
 from tests.refusals import assert_refused
-from tests.vitlab.inversion.contracting import Function, close, random
+from tests.vitlab.inversion.contracting import Function
 from vitlab.inversion import Fourier, Pixels, blurred, generate, recognise, viewed
 
 

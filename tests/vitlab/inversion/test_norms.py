@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from minivit.mixer import TokenNorm
+from tests.parity import close as near
+from tests.parity import random
 from tests.refusals import assert_refused
-from tests.vitlab.inversion.contracting import close as near
-from tests.vitlab.inversion.contracting import random
 from vitlab.inversion import fibre, meeting
 from vitlab.krylov import jacobian
 

@@ -9,8 +9,9 @@ import torchvision
 from torch import nn
 
 import minivit
+from tests.parity import random
 from tests.refusals import assert_refused
-from tests.vitlab.inversion.contracting import Function, made, random
+from tests.vitlab.inversion.contracting import Function, made
 from vitlab.inversion import Diverged, decibels, invert, noise, shifted_distance
 
 ALL = {"gd": 2000, "adam": 1500, "lbfgs": 200, "gauss-newton": 30}
@@ -105,10 +106,8 @@ def test_every_forward_pass_is_counted(optimizer):
         assert found.evaluations.item() == passes + 20  # products with the Jacobian
         assert (rows[:21] == rows[0]).all() and rows[22] < rows[0]
     else:  # the rest are products, which do not change the distance
-        products = (rows.diff() == 0).sum().item()
-        assert (
-            0 < passes < found.evaluations.item() and products >= found.evaluations.item() - passes
-        )
+        products, counted = (rows.diff() == 0).sum().item(), found.evaluations.item()
+        assert 0 < passes < counted and products >= counted - passes
 
 
 def test_the_criterion_is_the_distance_of_a_shifted_image_and_psnr_has_the_images_own_range():
@@ -117,9 +116,8 @@ def test_the_criterion_is_the_distance_of_a_shifted_image_and_psnr_has_the_image
     shift = noise(IMAGES, 1).flatten(1) / 20
     torch.testing.assert_close(found.threshold, (shift @ weight.mT).norm(dim=1))
     assert abs(noise(random(1, 100, 100), 7).std().item() - 1) < 0.02
-    for distances, first, limit in zip(
-        found.feature_distance, found.met, found.threshold, strict=True
-    ):
+    rows = zip(found.feature_distance, found.met, found.threshold, strict=True)
+    for distances, first, limit in rows:
         assert distances[first - 1] < limit and (distances[: first - 1] >= limit).all()
     one, two = (shifted_distance(lambda x: x, IMAGES, std) for std in (1.0, 2.0))
     torch.testing.assert_close(two, 2 * one)

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 
+from tests.parity import random
 from tests.refusals import assert_refused
-from tests.vitlab.inversion.contracting import made, random, relative
+from tests.vitlab.inversion.contracting import made, relative
 from vitlab.inversion import branches, invert_block, invert_residual, lipschitz
 
 Q = torch.linalg.qr(random(6, 6)).Q

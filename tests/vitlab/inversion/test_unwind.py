@@ -12,8 +12,9 @@ from torch import nn
 
 import minivit
 import vitlab.inversion
+from tests.parity import random
 from tests.refusals import assert_refused
-from tests.vitlab.inversion.contracting import made, random, relative
+from tests.vitlab.inversion.contracting import made, relative
 from vitlab.calls import activation
 from vitlab.data import load_data
 from vitlab.inversion import invert, linear_guess, unwind

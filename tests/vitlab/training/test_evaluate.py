@@ -7,15 +7,8 @@ from torch import nn
 
 from minivit.preprocessing import Preprocess
 from tests.vitlab.training.small import bright_or_dark, tiny
-from vitlab.training import Recipe, train
-from vitlab.training.evaluate import (
-    as_csv,
-    by_class,
-    calibration_error,
-    confusion,
-    evaluate,
-    matrix_rows,
-)
+from vitlab.training import Recipe, confusion, evaluate, train
+from vitlab.training.evaluate import as_csv, by_class, calibration_error, matrix_rows
 
 MATRIX = torch.tensor([[3, 1, 0], [2, 0, 2], [0, 0, 0]])
 NAMES = ["a cat, asleep", 'the "dog"', "bird"]
@@ -65,10 +58,8 @@ def test_the_files_of_a_training_are_of_its_model_on_the_test_part(tmp_path):
     counts = [((data.test.labels == i) & (predicted == j)).sum() for i in (0, 1) for j in (0, 1)]
     assert matrix.flatten().tolist() == counts
     assert matrix.trace().item() / matrix.sum().item() == pytest.approx(results.test.accuracy)
-    assert (
-        f"caf\\udce9,{','.join(map(str, matrix[1].tolist()))}"
-        in (tmp_path / "confusion.csv").read_text()
-    )
+    row = f"caf\\udce9,{','.join(map(str, matrix[1].tolist()))}"
+    assert row in (tmp_path / "confusion.csv").read_text()
     rows = list(csv.DictReader((tmp_path / "classes.csv").open()))
     assert [row["class"] for row in rows] == ["a,b", "caf\\udce9"]
     assert [int(row["right"]) for row in rows] == matrix.diag().tolist()

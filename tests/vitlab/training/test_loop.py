@@ -163,16 +163,14 @@ def test_another_training_does_not_go_on_from_here_and_nothing_is_written_over(t
 
     recipe = replace(RECIPE, seed=4, mixup=0.0)
     mixer = partial(minivit.create, "mixer_8px", classes=2)
-    assert_refused(
-        [
-            (resumed(recipe=recipe), ValueError, "mixup is 0.2 there, 0.0 .*seed is 0 there, 4"),
-            (resumed(lambda: tiny(depth=1)), ValueError, "the model's depth is 2 there, 1 here"),
-            (resumed(mixer), ValueError, "family is 'ViT'"),
-            (resumed(data=bright_or_dark(n=70)), ValueError, r"is \[64, 16, 20\] there, \[70, 16"),
-            (resumed(data=other), ValueError, "the data's content is"),
-            (resumed(resume=False), ValueError, f"already holds state.pt and {MODEL}: resume"),
-        ]
-    )
+    assert_refused([
+        (resumed(recipe=recipe), ValueError, "mixup is 0.2 there, 0.0 .*seed is 0 there, 4"),
+        (resumed(lambda: tiny(depth=1)), ValueError, "the model's depth is 2 there, 1 here"),
+        (resumed(mixer), ValueError, "family is 'ViT'"),
+        (resumed(data=bright_or_dark(n=70)), ValueError, r"is \[64, 16, 20\] there, \[70, 16"),
+        (resumed(data=other), ValueError, "the data's content is"),
+        (resumed(resume=False), ValueError, f"already holds state.pt and {MODEL}: resume"),
+    ])  # fmt: skip
     assert {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()} == before
     state = tmp_path / "state.pt"
     state.write_bytes(state.read_bytes()[:1000])
