@@ -32,6 +32,8 @@ def said(name: str, source: str, head: str) -> str:
         try:
             exec(source, scope)
             exec(f"value = check.{name}({name})", scope)
+            if scope["value"] is not None:
+                out.write(str(scope["value"]))  # what the cell displays
         except BaseException as error:  # a check may raise
             out.write(f"{type(error).__name__}: {error}")
             if not isinstance(error, AssertionError):
