@@ -203,7 +203,7 @@ def robust_images(attempt: Attempt) -> None:
         "the wanted logit, divided by its root mean square over the image.",
         climbed(*once, sign=-1): "The score falls. Go up its gradient.",
         climbed(*once, scale="none"): "The gradient is not divided by its root mean square.",
-        climbed(*once[:-1], 0.02 / w[0].numel() ** 0.5): "The divisor is a length. Take the mean.",
+        climbed(*once[:-1], 0.02 / w[0].numel() ** 0.5): "Not the length: the root mean square.",
         climbed(*once, scale="batch"): "All images share one root mean square. Each has its own.",
         climbed(*once, scale="sign"): "Every pixel moves as far as every other. Divide the "
         "gradient by one number for each image, and not by its size pixel by pixel.",

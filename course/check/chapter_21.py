@@ -66,7 +66,7 @@ def with_mean(attempt: Attempt) -> None:
             put_in(there.mean((0, 1))): "All tokens share one mean. Each has its own, over images.",
             put_in(here.mean(1, keepdim=True).expand_as(here)): "The mean over the tokens is put "
             "in. Take that over the images.",
-            put_in(branch_of(model, known.mean(0, True), name)[0]): "This is of the mean image.",
+            put_in(branch_of(model, known.mean(0, True), name)[0]): "Average outputs, not images.",
             put_in(there.sum(0)): "What is put in is a sum over images. Divide by their number.",
         }
         attempt.expect_close(attempt(x, known, model, name), outcomes)
