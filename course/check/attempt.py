@@ -141,13 +141,13 @@ class Attempt:
         """
         (right, otherwise), *mistakes = outcomes.items()
         expected = alike(right, actual)
-        if self.axes:
-            names = self.axes.split(", ")[-expected.ndim :]
-            _expect_shape(actual, dict(zip(names, expected.shape, strict=True)))
         if not close(actual, expected, slack):
             for wrong, message in mistakes:
                 if close(actual, alike(wrong, actual), slack):
                     raise NotYet(message)
+            if self.axes:
+                names = self.axes.split(", ")[-expected.ndim :]
+                _expect_shape(actual, dict(zip(names, expected.shape, strict=True)))
             at = torch.unravel_index((actual - expected).abs().argmax(), expected.shape)
             where = f"At {[i.item() for i in at]} it" if at else "It"
             values = f"{actual[at].item():.4g}, expected {expected[at].item():.4g}"

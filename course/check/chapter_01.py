@@ -33,7 +33,8 @@ def patchify(attempt: Attempt) -> None:
             pixels.flatten(3).mT.flatten(2): "The channel comes last in a patch. All numbers of "
             "its first channel should come first, then those of the second.",
         }
-        attempt.expect_close(attempt(images, size), outcomes)
+        odd = {"is invalid for input": "Height and width differ: count patches along each."}
+        attempt.expect_close(attempt(images, size, explain=odd), outcomes)
 
     for size in (6, 7):  # the second catches a number typed in
         check(1, size, f"With one channel the patches of {size} x {size} pixels are wrong.")
@@ -164,7 +165,7 @@ def padded_patches(attempt: Attempt) -> None:
             f"shape {[batch, (fitting[0] + 1) * (fitting[1] + 1), channels * size**2]}": "A side "
             "that the size divides needs no padding: -side % size is 0 there.",
             f"shape {[batch, fitting[0] * fitting[1], channels * size**2]}": "A part of the image "
-            "is missing.",
+            "is missing. Have rows and columns changed places in the padding?",
             "Error": f"Here {height} x {width} pixels should become {height + below} x "
             f"{width + right}: F.pad takes [left, right, top, bottom], the last axis first.",
         }

@@ -58,7 +58,8 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
             outcomes[attend(q, k, v, divisor)] = f"You divide by {name}. Divide by {right}."
         for axis, name in enumerate(("the batch", "the heads", "the queries")):
             outcomes[attend(q, k, v, root, over=axis)] = f"The softmax is over {name}. {OVER_KEYS}"
-        attempt.expect_close(attempt(q, k, v), outcomes)
+        swap = {"must match the size": "Swap the last two axes of k: k.mT. k.T reverses all."}
+        attempt.expect_close(attempt(q, k, v, explain=swap), outcomes)
     attempt.expect_close(
         attempt(q[0, 0], k[0, 0], v[0, 0]),
         {
@@ -352,7 +353,8 @@ def grouped_query_attention(attempt: Attempt) -> None:
     mixed_v = (x @ w_kv).reshape(batch, tokens, heads, 2, d_head)[..., 1, :].flatten(2)
     outcomes = of_heads(v, heads) | {
         mixed_v.mean(1, keepdim=True).expand_as(x): "Keys and values are read group by group. The "
-        "first half of w_kv has the keys of all groups, the second their values."
+        "first half of w_kv has the keys of all groups, the second their values.",
+        v[..., :d_head].mean(1, keepdim=True).repeat(1, tokens, heads): "All heads read group 0.",
     }
     none = torch.zeros(dim, dim)
     attempt.expect_close(attempt(x, none, w_kv, identity, heads, explain=VIEW), outcomes)

@@ -19,6 +19,8 @@ def add_positions(attempt: Attempt) -> None:
     try:
         result = attempt(tokens, table, shape=dict(batch=batch, tokens=1 + patches, dim=dim))
     except NotYet as reason:
+        if f"shape {[batch, patches, dim]}" in str(reason):
+            raise NotYet(f"{reason} The class token is missing.") from reason
         if "must match" not in str(reason):
             raise
         raise NotYet(
@@ -31,6 +33,8 @@ def add_positions(attempt: Attempt) -> None:
         "The first row of the table goes to the class token and the last token gets nothing. The "
         "patches begin at token 1.",
     )
+    at_end = close(result[:, -1], tokens[:, 0])
+    attempt.expect(not at_end, "The class token is put at the end. It comes first.")
     attempt.expect(
         not added[:, 0].any(),
         "The class token has changed. It has no position on the grid and should stay as it is.",
@@ -136,6 +140,8 @@ def resample_linear(attempt: Attempt) -> None:
     message = "The class token's row is not kept as the first row of the result."
     attempt.expect_close(result[0], {table[0]: message})
     images = places.T.unflatten(1, old)  # [dim, R, C]
+    mixed = interpolated(places.reshape(dim, *old), mode="bilinear", align_corners=True)
+    message = "Channels and positions are mixed up. Bring dim before rows and columns by permuting."
     outcomes = {
         bilinear(places, old, new): "The positions in between are wrong.",
         interpolated(images, mode="bilinear"): "The corners do not stay where they are. "
@@ -143,9 +149,8 @@ def resample_linear(attempt: Attempt) -> None:
         interpolated(images, mode="bicubic", align_corners=True): "This is bicubic interpolation. "
         "It should be bilinear.",
         interpolated(images): "This is the nearest old position, without a mean.",
-        interpolated(places.reshape(dim, *old), mode="bilinear", align_corners=True): "Channels "
-        "and positions are mixed up. Bring dim before rows and columns by permuting, not by "
-        "reshaping.",
+        mixed: message,
+        mixed.T.reshape(-1, dim): message,
         interpolated(places.T.unflatten(1, old[::-1]).mT, mode="bilinear", align_corners=True): (
             "Rows and columns are exchanged: position t is row t // C, column t % C."
         ),

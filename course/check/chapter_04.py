@@ -93,6 +93,7 @@ def block(attempt: Attempt) -> None:
         x: "What attention adds is lost: the MLP reads and adds to the stream after attention.",
         torch.zeros_like(x): "What the MLP computes is not added to the stream.",
         norm1(x) + attention(norm1(x)): "The normed tokens are added. The stream itself should be.",
+        norm2(norm1(x) + attention(norm1(x))): "The stream itself is normed, not a copy of it.",
         x + attention(norm2(x)): "Attention has norm2. Its norm is norm1.",
         norm2(norm1(x + attention(x))): "The norms come after the additions. That is post-norm; "
         "here each branch reads a normed copy.",
@@ -205,11 +206,9 @@ def drop_path(attempt: Attempt) -> None:
     for rate in (0.25, 0.6):
         factors = attempt(branch, rate, True, shape=shape) / branch  # [batch, tokens, dim]
         dropped = factors == 0
-        attempt.expect(dropped.any(), f"With rate = {rate} nothing was dropped of {batch} images.")
-        message = (
-            f"With rate = {rate} all of {batch} images were dropped. Each image needs its own draw."
-        )
-        attempt.expect(not dropped.all(), message)
+        for said, alike in (("nothing was dropped", ~dropped), ("all was dropped", dropped)):
+            message = f"With rate = {rate} {said} of {batch} images. Each needs its own draw."
+            attempt.expect(not alike.all(), message)
         whole = torch.equal(dropped, dropped[:, :1, :1].expand_as(dropped))
         attempt.expect(
             whole,

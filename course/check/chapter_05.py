@@ -32,7 +32,8 @@ def mix_tokens(attempt: Attempt) -> None:
         gelu(down_bias)[:, None].expand(batch, tokens, dim): "A GELU is applied to the result. It "
         "belongs only between the two linear maps.",
     }
-    attempt.expect_close(attempt(x, up, up_bias, 0 * down, down_bias), outcomes)
+    last = {"cannot be multiplied": "Bring the tokens to the last axis first: x.mT."}
+    attempt.expect_close(attempt(x, up, up_bias, 0 * down, down_bias, explain=last), outcomes)
     u = up @ x + up_bias[:, None]  # [batch, hidden, dim]
     tanh = F.gelu(u, approximate="tanh")
 
@@ -82,6 +83,7 @@ def distance_from_alike(attempt: Attempt) -> None:
         "the norm of x.",
         (away.norm(dim=2) / x.norm(dim=2)).mean(1): "You take a ratio for each token and then the "
         "mean of them. Take one norm over all tokens.",
+        (away.norm() / x.norm()).expand(batch): "All images share one norm. Each has its own.",
         size(x - away) / size(x): "You return the size of the mean token, not of the rest.",
     }
     attempt.expect_close(attempt(x), outcomes)
@@ -104,7 +106,8 @@ def spatial_gate(attempt: Attempt) -> None:
         0 * u: "The bias is not used, or it is added before the table is applied.",
         0 * u + 1: "The bias is added after U is multiplied. It belongs to the gate.",
     }
-    attempt.expect_close(attempt(x, 0 * identity, zeros + 1, 0.1), outcomes)
+    tall = {"must match the size": "The bias has a number for each token: bias[:, None]."}
+    attempt.expect_close(attempt(x, 0 * identity, zeros + 1, 0.1, explain=tall), outcomes)
     gate = normed(v, -1, 0.1)
     outcomes = {
         u * gate: "With an identity table and no bias, the result should be U times the normed V.",

@@ -40,7 +40,9 @@ def convolution_table(attempt: Attempt) -> None:
     message = (
         "For a kernel that is 1 in its middle and 0 elsewhere, the table should be the identity."
     )
-    attempt.expect_close(attempt(middle, rows, columns), {torch.eye(20): message})
+    fewer = torch.diag((torch.arange(20) < 17).double())  # r * rows + s is 16 at most
+    outcomes = {torch.eye(20): message, fewer: "Location r, s has the number r * columns + s."}
+    attempt.expect_close(attempt(middle, rows, columns), outcomes)
     right, below = torch.zeros(3, 3), torch.zeros(3, 3)
     right[1, 2] = below[2, 1] = 1.0
     for kernel, where, number in ((right, "to the right", "[1, 2]"), (below, "below", "[2, 1]")):
@@ -91,6 +93,7 @@ def layers_needed(attempt: Attempt) -> None:
     attempt.expect_close(result[nothing], {expected[nothing]: message})
     outcomes = {
         expected[exact]: "Fields of 121, 25 and 13 pixels are met exactly by filters of 3, 5, 7.",
+        ((inputs[1] - 1) / inputs[0]).ceil()[exact]: "A layer widens by kernel - 1, not kernel.",
         expected[exact] + 1: "One layer too many where the field is met exactly: only round up.",
     }
     attempt.expect_close(result[exact], outcomes)
@@ -192,11 +195,11 @@ def circular_by_fourier(attempt: Attempt) -> None:
         result = attempt(x, weight, shape=shape)
         expected = circular(x, weight)
         half = side // 2
+        off = [expected.roll((by, by), (-2, -1)) for by in (half, -half, 2 * half, -2 * half)]
         attempt.expect(
-            not close(result, expected.roll((half, half), (-2, -1)))
-            and not close(result, expected.roll((-half, -half), (-2, -1))),
-            f"The result is shifted by {half} positions along both axes. The middle of the filter "
-            "belongs at position (0, 0), not its corner.",
+            not any(close(result, wrong) for wrong in off),
+            "The result is shifted by half of the filter, or all of it. Its middle belongs at "
+            "position (0, 0), not its corner: roll it up and to the left.",
         )
         flipped = circular(x, weight.flip((-2, -1)))
         shifted = [flipped.roll((by, by), (-2, -1)) for by in (0, half, -half)]
@@ -246,7 +249,9 @@ def convolution_by_attention(attempt: Attempt) -> None:
     message = "Rows and columns of the filter are swapped: its first axis is the row."
     attempt.expect(not close(result[:, inside], convolved(weight.mT)[:, inside]), message)
     message = "Inside the grid, with a sharpness of 50, it should be a 3 x 3 convolution."
-    attempt.expect_close(result[:, inside], {convolved(weight)[:, inside]: message})
+    right = convolved(weight)[:, inside]
+    outcomes = {right: message, right / 9: "You take the mean over the heads. Add them up."}
+    attempt.expect_close(result[:, inside], outcomes)
     attempt.expect(
         not close(result, convolved(weight, "constant")),
         "Beyond the border you have zeros. But a softmax always gives its weights away: without a "

@@ -133,6 +133,7 @@ def mixed_loss(attempt: Attempt) -> None:
         "and 0.3 that of image order[i].",
         loss(1.0, 0.0): "Only an image's own label counts. The second is missing, or the logits "
         "are reordered with it, which cancels: pair the logits as they are with labels[order].",
+        F.cross_entropy(0.7 * logits + 0.3 * logits[order], labels): "Mix targets, not logits.",
         0.7 * loss(1.0, 0.0): "The targets sum to share: 1 - share of the other label is missing.",
         loss(0.3, 0.0): "The shares are exchanged: share belongs to the image's own label.",
         loss_by_entries(logits, labels, order.argsort(), 0.7, 0.0): "The partner of image i is "
@@ -310,7 +311,8 @@ def best_temperature(attempt: Attempt) -> None:
         if abs(found / best - 1) < 0.1:
             message = (
                 f"T = {found.item():.4g} is close to the best, {best:.4g}, but three digits are "
-                "asked. If you try values on a grid, make it finer near the best."
+                "asked, of where the cross-entropy is least. If you try values on a grid, make it "
+                "finer near the best."
             )
         attempt.expect(nearly(best), message)
 

@@ -81,8 +81,11 @@ def matched_similarity(attempt: Attempt) -> None:
     order, signs = torch.tensor([2, 0, 1, 4, 3]), torch.tensor([1.0, -1, 1, -1, -1])
     b = 3 * signs[:, None, None, None] * a[order]
     message = "The same filters in another order should have similarity 1."
-    attempt.expect_close(attempt(a, a[order]), {1.0: message})
-    outcomes: Outcomes = {
+    unit = F.normalize(a.flatten(1), dim=1)
+    worst = -best(-(unit @ unit.T).abs())
+    outcomes: Outcomes = {1.0: message, worst: "This is the worst pairing. Maximise."}
+    attempt.expect_close(attempt(a, a[order]), outcomes)
+    outcomes = {
         1.0: "The same filters in another order, some with the opposite sign and all three times "
         "as long, should have similarity 1. Take the absolute cosine."
     }
@@ -145,6 +148,7 @@ def cosine_by_offset(attempt: Attempt) -> None:
         sums, pairs = by_offset(unit)
         raw, _ = by_offset(table)
         middle = by_offset(F.normalize(table - table.mean((0, 1)), dim=-1))[0] / pairs
+        down, across = (n - 1 + torch.arange(1 - n, n).abs() for n in (rows, columns))
         outcomes = {
             sums / pairs: "The mean cosine by offset is wrong.",
             raw / pairs: "These are dot products. Divide by the lengths of both vectors.",
@@ -155,6 +159,7 @@ def cosine_by_offset(attempt: Attempt) -> None:
             around(unit): "Pairs are taken across the border, as if the grid were a ring.",
             (sums / pairs).flip(1): "The columns are mirrored: for offset (1, 1) compare with the "
             "position below and to the right.",
+            (sums / pairs)[down][:, across]: "A negative offset has the value of the positive one.",
             middle: "The mean vector is subtracted first. Compare the vectors as they are.",
             (sums / pairs).roll((1 - rows, 1 - columns), (0, 1)): "The offset 0 is in the corner. "
             "It belongs in the middle, at [rows - 1, columns - 1].",

@@ -150,6 +150,7 @@ def integrated_gradients(attempt: Attempt) -> None:
         weights * images: "The gradient is multiplied by the image, where it should be by the "
         "image minus the baseline.",
         -weights * way: "The sign is wrong: the path goes from the baseline to the image.",
+        weights * way / batch: "Differentiate the sum of the scores, not their mean.",
         3 * weights * way: "The gradients are added up. Take their mean over the steps.",
     }
     attempt.expect_close(call(linear, 3), outcomes)

@@ -33,6 +33,7 @@ def scores_on_the_way(attempt: Attempt) -> None:
         attempt.expect_close(result, outcomes)
 
     rising = first + rise * every
+    squared = "The steps grow with the distance, as for (C - o)^2. For |C - o| they do not."
     check(
         first.item() + 1000.0,
         "As long as the constant is far away, the score should rise by the same amount at each "
@@ -44,8 +45,8 @@ def scores_on_the_way(attempt: Attempt) -> None:
             "length of the slope. A step moves the image by the slope, and the score by the slope "
             "times that.",
             1000.0 - rise * every: "The distance |C - o| comes back. Return the score o.",
-            first + 1000 * (1 - (1 - 2 * rise) ** every): "The steps grow with the distance, as "
-            "they would for (C - o)^2. The slope of |C - o| does not depend on how far away C is.",
+            first + 1000 * (1 - (1 - rise) ** every): squared,
+            first + 1000 * (1 - (1 - 2 * rise) ** every): squared,
         },
     )
     near = first.item() + 3.5 * rise.item()
@@ -82,6 +83,7 @@ def expected_change(attempt: Attempt) -> None:
     n = jitter + 1
     total = put_at(product(range(n), repeat=2))
     middle, corner = put(1, 1), put(0, 0)
+    covered = F.conv_transpose2d(torch.ones(1, 1, height, width), torch.ones(1, 1, n, n))[0]
     outcomes = {
         total / n**2: "The change should be the mean, over all positions of the crop, of the "
         "update put there.",
@@ -92,6 +94,7 @@ def expected_change(attempt: Attempt) -> None:
         "positions are left out. There are jitter + 1 of each.",
         put_at(product(range(1, n), repeat=2)) / jitter**2: "The first row and column of positions "
         "are left out. There are jitter + 1 of each.",
+        total / covered: "Divide by the number of positions, not by how many covered a pixel.",
         middle: "The crop stays in the middle. It should be at every position equally often.",
         corner: "The crop stays in the corner. It should be at every position equally often.",
     }
@@ -200,6 +203,7 @@ def robust_images(attempt: Attempt) -> None:
         "the wanted logit, divided by its root mean square over the image.",
         climbed(*once, sign=-1): "The score falls. Go up its gradient.",
         climbed(*once, scale="none"): "The gradient is not divided by its root mean square.",
+        climbed(*once[:-1], 0.02 / w[0].numel() ** 0.5): "Not the length: the root mean square.",
         climbed(*once, scale="batch"): "All images share one root mean square. Each has its own.",
         climbed(*once, scale="sign"): "Every pixel moves as far as every other. Divide the "
         "gradient by one number for each image, and not by its size pixel by pixel.",

@@ -20,6 +20,8 @@ def with_statistics(attempt: Attempt) -> None:
         z * std: "With gamma = 1, beta = mean = 0 the result should have standard deviation std.",
         z: "std is not used.",
         z * std.square(): "You multiply by std squared: the variance.",
+        z * std.sqrt(): "You multiply by the root of std, which is a root already.",
+        std.expand_as(z): "mean and std are exchanged.",
         z / std: "You divide by std. The norm has divided by it.",
     }
     attempt.expect_close(attempt(z, ones, zeros, 0 * mean, std), outcomes)
@@ -62,9 +64,10 @@ def rms_input(attempt: Attempt) -> None:
     gamma = normal(5).abs() + 0.5
     outcomes = {
         x: "With gamma = 1 the result is not the norm's input.",
-        w: "The output comes back unchanged.",
+        w: "This is y / gamma. The size that the norm divided by is missing.",
         w * square.sqrt(): "You multiply by the root mean square of the input. The norm divided by "
         "the root of that square plus eps.",
+        w * (eps / (2 - eps / size**2)).sqrt(): "Take 1 less the mean square of w, not plus it.",
         w * size**2: "You multiply by the mean square plus eps. The norm divided by its root.",
         rms_normed(w, eps): "The output is normed once more, not undone.",
         w * (eps / (1 - w.var(-1, correction=0, keepdim=True))).sqrt(): "You took the variance of "
@@ -109,15 +112,16 @@ def patches_behind_rms(attempt: Attempt) -> None:
     same = offset[:1].repeat(tokens, 1)
     x = q @ weight.T + same
     w = rms_normed(x, 0.0)
+    root = x.square().mean(-1, keepdim=True).sqrt()
     outcomes = {
         q: "With gamma = 1 and one offset for all tokens the patches are wrong.",
         (w - same) @ inverse: "The scale is taken as 1. Each token was divided by its own size, "
         "and its offset tells which.",
         x @ inverse: "The offset is not subtracted from the tokens.",
         w @ inverse: "The offset is not subtracted, and the scale is taken as 1.",
+        torch.cat([root, q[..., :-1]], -1): "The first number is the scale, not one of the patch.",
         -q: "These are the negatives of the patches: a sign in your equations is wrong.",
-        q / x.square().mean(-1, keepdim=True).sqrt(): "These are the patches over the size of "
-        "their token. Multiply by it.",
+        q / root: "These are the patches over the size of their token. Multiply by it.",
     }
     attempt.expect_close(attempt(w, ones, weight, same), outcomes)
     w = rms_normed(q @ weight.T + offset, 0.0)
@@ -170,6 +174,7 @@ def norm_pullback(attempt: Attempt) -> None:
     along = (z * g).mean(-1, keepdim=True)  # [batch, tokens, 1]
     outcomes = {
         expected(ones, 0.0, g): "With gamma = 1 and eps = 0 the gradient is wrong.",
+        g / s: "Mean and deviation depend on x: the products with C and z z^T are missing.",
         (g - z * along) / s: "You do not subtract the mean: the product with C is missing.",
         centred(g) / s: "The part along z is not subtracted.",
         centred(g) - z * along: "All is right but for the division by s.",

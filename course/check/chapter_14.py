@@ -17,7 +17,8 @@ def queries_from_scores(attempt: Attempt) -> None:
         q / 2: "The scale is not undone: the scores were divided by the root of d.",
         q / 4: "You divide by the root of d. The scores have been divided already.",
         2 * q: "You multiply by d. The scores were divided by its root.",
-        q @ k.T @ k / 2: "A product with the keys does not undo one: solve for the queries.",
+        **dict.fromkeys((q @ k.T @ k / 2, q @ k.T @ k), "A product does not undo one: solve."),
+        q * 7**0.5 / 2: "The root is that of d, not of the number of keys.",
     }
     attempt.expect_close(attempt(q @ k.T / 2, k), outcomes)
     wide, keys = normal(3, 9), normal(11, 9)
@@ -82,8 +83,7 @@ def asymptotic_rate(attempt: Attempt) -> None:
         "rate should be 0.5.",
         values[0]: "This is the largest singular value, the stretch of one step. Over many steps "
         "eigenvalues decide.",
-        0.2: "This is the largest real part. The eigenvalues 0.5i and -0.5i turn an error and "
-        "shrink it no faster.",
+        **dict.fromkeys((0.2, 0.3), "This is a real part. 0.5i and -0.5i have the size 0.5."),
         0.1: "This is the smallest. In the long run the slowest direction is left.",
         1.2: "Take the Jacobian of the branch alone, without the identity.",
         matrix.norm(): "This is the Frobenius norm.",
@@ -177,7 +177,8 @@ def build_collision(attempt: Attempt) -> None:
         attempt.expect(
             apart >= 1e-3,
             f"The two inputs are {apart:.1g} apart, expected 1e-3 at least. Next to a fold outputs "
-            "agree nearly, whatever you do: step off farther.",
+            "agree nearly, whatever you do: step off farther, to both sides, along the last right "
+            "singular vector.",
         )
         attempt.expect(
             off <= 1e-9,

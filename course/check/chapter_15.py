@@ -39,6 +39,8 @@ def distance_step(attempt: Attempt) -> None:
         "itself.",
         x - eps * linear(x) @ matrix / linear(x).norm(dim=1, keepdim=True): "The target is not "
         "used.",
+        x - eps * g / g.norm(dim=1, keepdim=True): "The gradient is scaled to length 1.",
+        x - eps * left.sign() @ matrix: "These are absolute differences, not the distance.",
         x - g: "eps is not used.",
         g: "The gradient itself is returned.",
     }
@@ -100,6 +102,7 @@ def left_after(attempt: Attempt) -> None:
 
     outcomes = {
         error: "With no steps all of the error is left.",
+        right @ error: "These are the coordinates along the singular vectors. Turn back.",
         after(1 - shares): "One step too many is taken.",
     }
     attempt.expect_close(attempt(error, jacobian, 0), outcomes)
@@ -113,8 +116,6 @@ def left_after(attempt: Attempt) -> None:
         "*largest* singular value.",
         after(1 - values.square()): "The rate is 1. It should be one over the square of the "
         "largest singular value.",
-        (1 - shares) * (right @ error): "The factors are right, but these are the coordinates "
-        "along the singular vectors. Turn back.",
         (1 - shares) * (right.mT @ error) @ right.mT: "The singular vectors are taken by columns. "
         "svd returns them as rows.",
     }

@@ -73,8 +73,10 @@ def stitched(attempt: Attempt) -> None:
 
     table = torch.cat([x, torch.ones(len(x), 1)], 1)
     all_alike = torch.linalg.solve(table.T @ table + ridge * torch.eye(d + 1), table.T @ y)
+    apart = [fitted(moved[:, t], noisy[:, t], ridge, at=new[:, t]) for t in range(tokens)]
     outcomes = {
         by(ridge): f"With ridge = {ridge:g} the result is wrong.",
+        torch.stack(apart, 1): "Each token has a map of its own. All share one.",
         by(0.0): "ridge is not used.",
         by(ridge**2): "ridge is squared.",
         by(ridge * len(x)): "ridge is multiplied by the number of tokens. The formula has a sum.",
@@ -158,6 +160,7 @@ def partial_correlation(attempt: Attempt) -> None:
     x, y = 2 * u, 3 * (0.6 * u + 0.8 * v)
     outcomes: Outcomes = {
         0.6: "Where neither x nor y depends on z, and all have mean 0, this is their correlation.",
+        3.6 / n: "This is the covariance. Divide by the lengths too.",
         -0.6: "The sign is wrong.",
         0.36: "This is the squared correlation.",
     }

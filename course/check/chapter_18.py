@@ -40,6 +40,7 @@ def hessian_product(attempt: Attempt) -> None:
         slope * v: "This is the gradient times v, entry by entry: one derivative too few.",
         H.diagonal() * v: "This is v times the Hessian's diagonal. Mixed derivatives count too.",
         H.sum(0): "This sums columns of the Hessian: v is not used, as if all its entries were 1.",
+        v @ H @ v: "This is v^T H v, one number: v is multiplied twice.",
         H @ v / 2: "This is half of it.",
         -H @ v: "The sign is wrong.",
     }
@@ -192,6 +193,7 @@ def negative_share(attempt: Attempt) -> None:
         "each point is the first number of its own vector: eigh gives vectors as columns.",
         first[below].sum(): "This is the share of eigenvalues below zero, large or small. Weigh "
         "each with its size.",
+        below.double().mean(): "Eigenvalues are counted. Weigh each with its size.",
         1 - share(first): "This is the share of what is above zero.",
         (first * points)[below].sum().abs() / (first * points).sum().abs(): "The negative and the "
         "positive cancel below the line: take absolute values there.",

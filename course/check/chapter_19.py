@@ -60,6 +60,7 @@ def gains(attempt: Attempt) -> None:
     turned = [matrix.T @ part for part in (waves.real, waves.imag)]
     outcomes = {
         size / before: "For random weights and waves of different sizes a gain is wrong.",
+        torch.complex(real, imaginary).norm(dim=1) / waves.norm(dim=1): "A wave is a column.",
         size: "The waves' own sizes are not 1: divide by them.",
         (size / before).square(): "These are squares of sizes.",
         (turned[0].square() + turned[1].square()).sum(0).sqrt() / before: "The matrix is "
@@ -98,6 +99,7 @@ def noise_in_band(attempt: Attempt) -> None:
         scaled(rest, each, power): "Power is a mean square: the factor is its root.",
         scaled(torch.fft.ifft2(torch.fft.fft2(white).where(~keep, 0)).real, each): "The waves "
         "outside the band are kept.",
+        scaled(rest, each) ** 2 / rest: "The factor is the root of this ratio of powers.",
         scaled(white, each): "All waves are kept.",
     }
     attempt.expect_close(attempt(white, keep, power, shape=shape), outcomes)
@@ -115,6 +117,8 @@ def half_diagonal(attempt: Attempt) -> None:
             line: "Nothing is subtracted: subtract the value of the constant wave.",
             middle - middle[0]: "This is the second half of the diagonal, as after a shift. Here "
             "the constant wave comes first.",
+            line[: n // 2] - line[0]: "The last bin is missing: k goes up to below n / 2.",
+            logs.diagonal() - line[0]: "This is the whole diagonal. Leave out its second half.",
             logs[0, :count] - logs[0, 0]: "This is the first row. The diagonal has as many cycles "
             "down as across.",
         }

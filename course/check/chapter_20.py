@@ -17,6 +17,7 @@ def position_variance(attempt: Attempt) -> None:
         15 * known: "The squares are added up. Take their mean, over tokens and features.",
         known * 5 / 4: "You divide by the number of tokens less 1. Divide by the number of tokens.",
         known.sqrt(): "This is the standard deviation. The variance is its square.",
+        x.std(1, correction=0).mean(1): "Standard deviations are averaged. Take variances.",
         3 * known: "You add up the features. Take their mean.",
         x.var(2, correction=0).mean(1): "You take the variance of the features of each token. It "
         "is over the tokens, of each feature.",
@@ -59,7 +60,7 @@ def gaussian_weights(attempt: Attempt) -> None:
         table / table.sum(0): "The columns sum to 1. It should be the rows: a row is a query.",
         table / table.sum(): "The whole table sums to 1. Each row should.",
         rows(1 / table): "The weights grow with the distance. A minus sign is missing.",
-        rows(weights(1.5, power=1)): "The distance is not squared.",
+        **dict.fromkeys((rows(weights(1.5, 1, h)) for h in (2, 3)), "The distance is not squared."),
         rows(weights(1.5, half=1)): "The 2 under the squared distance is missing.",
         rows(weights(1.5**0.5)): "The width is not squared.",
     }

@@ -66,6 +66,7 @@ def with_mean(attempt: Attempt) -> None:
             put_in(there.mean((0, 1))): "All tokens share one mean. Each has its own, over images.",
             put_in(here.mean(1, keepdim=True).expand_as(here)): "The mean over the tokens is put "
             "in. Take that over the images.",
+            put_in(branch_of(model, known.mean(0, True), name)[0]): "Average outputs, not images.",
             put_in(there.sum(0)): "What is put in is a sum over images. Divide by their number.",
         }
         attempt.expect_close(attempt(x, known, model, name), outcomes)
@@ -100,6 +101,7 @@ def patched(attempt: Attempt) -> None:
                 "their tokens into the run of x.",
                 put_in(x, here, torch.zeros_like(here), tokens): "Zeros are put in. Put in the "
                 "tokens of the other images.",
+                put_in(x, here, here + there, tokens): "Tokens are added. Replace them.",
                 model(other): "These are the logits of the other images.",
             }
             attempt.expect_close(attempt(x, other, model, name, tokens), outcomes)
@@ -183,6 +185,7 @@ def sparse_codes(attempt: Attempt) -> None:
             positive: "All positive codes are kept. Keep the k largest of each token.",
             keep(torch.where(scores - bias > 0, scores - bias, 0), k, scores - bias): "The bias is "
             "left out.",
+            keep(positive.T, k, positive.T).T: "Each direction keeps k tokens, not each token k.",
             keep(positive, k, -positive): "The k smallest codes are kept.",
             keep(scores, k, scores.abs()): "Codes are kept by their size, whatever the sign.",
             torch.where(positive >= largest, positive, 0): "The largest codes of all tokens "

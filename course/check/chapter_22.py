@@ -59,6 +59,7 @@ def neighbourhood(attempt: Attempt) -> None:
             "patches down and k // 2 across: steps down and across are not added.",
             near(square, k): "k is used as a radius. It is the side: k // 2 patches lie on each "
             "side of i.",
+            near(square, half - 1): "Patches k // 2 away belong to the neighbourhood too.",
             near(square, k - 1): "The neighbourhood reaches k - 1 patches far. It is k patches "
             "wide in all: k // 2 lie on each side of i.",
             upper_left.double(): "Patch i is at the upper left of its neighbourhood. It is in the "

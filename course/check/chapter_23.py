@@ -45,6 +45,8 @@ def cost_to_reach(attempt: Attempt) -> None:
         between(0.6, 1): "Between the second and third model, at three fifths, the cost is wrong.",
         straight(0.6, 1): "You interpolate the cost. Interpolate its logarithm, and undo that.",
         between(0.6, 1).log(): "This is the logarithm of the cost.",
+        between(0.6, 1).log10().exp(): "Two bases are mixed: undo log10 by 10 **.",
+        between(math.log(83 / 80) / math.log(85 / 80), 1): "The accuracy needs no logarithm.",
         between(0.4, 1): "The ends are exchanged: near the cheaper model's accuracy the cost is "
         "near its.",
         costs[0] * torch.exp(ends * 13 / 15): "You use the first and the last model. Use the two "
@@ -110,6 +112,7 @@ def gru_step(attempt: Attempt) -> None:
         gated = {
             "outside": r * t[2],
             "none": t[2],
+            "product": r * (t[2] - c[8:]) + c[8:],
             "inside": ((u[4 * order[2] : 4 * order[2] + 4]) @ (r * h).T).T
             + (c * biases)[4 * order[2] : 4 * order[2] + 4],
             "all": r * (t[2] + s[2]) - s[2],
@@ -124,6 +127,7 @@ def gru_step(attempt: Attempt) -> None:
         step(order=(1, 0, 2)): "The first four rows of a map are r's, the next z's, the last n's.",
         step(reset="none"): "r is not used: it multiplies what n gets from the state.",
         step(reset="all"): "r multiplies all of n's argument. It belongs only to the state's part.",
+        step(reset="product"): "r leaves out the bias c. It multiplies U h + c.",
         step(reset="inside"): "r multiplies the state before its map. Here it multiplies U h + c.",
         step(biases=False): "The biases are missing.",
         step(last="sigmoid"): "n has a tanh, not a sigmoid.",
@@ -144,6 +148,8 @@ def quantise(attempt: Attempt) -> None:
         codebook[squares.argmax(1)]: "Each patch becomes the farthest code.",
         codebook[products.argmax(1)]: "You take the largest product. A long code then wins from "
         "afar: take distances.",
+        codebook[(products / codebook.norm(dim=1)).argmax(1)]: "Take distances, not angles.",
+        patches[squares.argmin(0)]: "Each code becomes its nearest patch.",
         patches: "The patches come back unchanged.",
     }
     attempt.expect_close(attempt(patches, codebook), outcomes)
@@ -159,12 +165,12 @@ def contrastive_loss(attempt: Attempt) -> None:
 
     def loss(
         temperature: float = 0.5,
-        unit: bool = True,
+        axis: int | None = 1,
         sides: tuple[int, ...] = (1, 0),
         mean: bool = True,
         own: bool = True,
     ) -> torch.Tensor:
-        a, b = (v / v.norm(dim=1, keepdim=True) if unit else v for v in (images, texts))
+        a, b = (v if axis is None else v / v.norm(dim=axis, keepdim=True) for v in (images, texts))
         scores = a @ b.T / temperature
         total = torch.tensor(0.0)
         for side in sides:
@@ -176,7 +182,8 @@ def contrastive_loss(attempt: Attempt) -> None:
 
     outcomes = {
         loss(): "For four pairs and a temperature of 0.5 the loss is wrong.",
-        loss(unit=False): "The vectors are not divided by their lengths.",
+        loss(axis=None): "The vectors are not divided by their lengths.",
+        loss(axis=0): "A vector is a row: divide along dim=1.",
         loss(temperature=2.0): "Scores are divided by the temperature, not multiplied.",
         loss(temperature=1.0): "The temperature is not used.",
         loss(sides=(1,)): "Each image chooses among texts; a text should choose among images too.",

@@ -72,6 +72,9 @@ def with_nan_at_the_margin(images, size, stride, keep):
 
 
 WRONG = {
+    "patchify": [
+        ("count patches along each", lambda x, p: x.view(len(x), -1, *[len(x[0, 0]) // p, p] * 2))
+    ],
     "padded_patches": [
         ("needs no padding", partial(faulty_padding, even=True)),
         ("the last axis first", partial(faulty_padding, swapped=True)),

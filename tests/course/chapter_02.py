@@ -142,6 +142,7 @@ WRONG = {
         ("and those of others be 0", masked_by(lambda s, m: fill(s / 2, m))),
         ("should get zeros", masked_by(lambda s, m: s.masked_fill(~m, -1e9).softmax(-1))),
         ("be (q, k, v, mask=None)", lambda q, k, v: scaled_dot_product_attention(q, k, v)),
+        ("Swap the last two", lambda q, k, v, m=None: (q @ k.permute(3, 2, 1, 0)).softmax(-1) @ v),
         ("over the batch.", lambda q, k, v, m=None: (q @ k.mT / q.shape[-1] ** 0.5).softmax(0) @ v),
         ("over the heads.", lambda q, k, v, m=None: (q @ k.mT / q.shape[-1] ** 0.5).softmax(1) @ v),
     ],

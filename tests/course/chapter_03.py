@@ -133,6 +133,8 @@ WRONG = {
         ("Leave the class token out", lambda x, p: x + p),
         ("first row of the table goes", lambda x, p: torch.cat([x[:, :-1] + p, x[:, -1:]], 1)),
         ("class token has changed", lambda x, p: x + torch.cat([p.mean(0, keepdim=True), p])),
+        ("is missing", lambda x, p: x[:, 1:] + p),
+        ("put at the end", lambda x, p: torch.cat([x[:, 1:] + p, x[:, :1]], 1)),
         ("come back unchanged", lambda x, p: x.clone()),
         ("Only the first image", first_picture_only),
         ("is subtracted", lambda x, p: without_class_token(x, -p)),

@@ -106,7 +106,7 @@ WRONG = {
         ("not scaled", partial(faulty_drop, scale=lambda rate: 1)),
         ("multiplied by 0.75", partial(faulty_drop, scale=lambda rate: 1 - rate)),
         ("nothing was dropped", lambda branch, rate, training: branch.clone()),
-        ("its own draw", lambda b, rate, t: b * (1 - float(t and rate > 0))),
+        ("all was dropped", lambda b, rate, t: b * (1 - float(t and rate > 0))),
         ("fraction of 0.4", lambda b, rate, t: drop_path(drop_path(b, rate, t), rate, t)),
     ],
     "logits_from_file": [

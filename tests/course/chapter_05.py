@@ -31,6 +31,15 @@ def resized_mixing(x, up, up_bias, down, down_bias, old, new):
     return torch.einsum("on,oh,bhd->bnd", finer, down, hidden) + (finer.T @ down_bias)[:, None]
 
 
+WRONG = {
+    "mix_tokens": [
+        ("to the last axis first", lambda x, up, a, down, b: F.linear(F.linear(x, up, a), down, b))
+    ],
+    "spatial_gate": [
+        ("bias[:, None]", lambda x, weight, bias, eps: weight @ x.chunk(2, -1)[1] + bias)
+    ],
+}
+
 EQUIVALENT = {
     "distance_from_alike": {
         "x - x.mean(1, keepdim=True) -> x.mean(1, keepdim=True) - x": "a norm does not see the sign"

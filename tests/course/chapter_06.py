@@ -96,9 +96,14 @@ WRONG = {
         ("Negative numbers", lambda layers, i: first_and_last(layers, i).clamp(min=0)),
     ],
     "circular_by_fourier": [
-        (
-            "is shifted by",
-            lambda x, w: circular_by_fourier(x, w).roll([w.shape[-1] // 2] * 2, (2, 3)),
+        *(
+            (
+                "is shifted by",
+                lambda x, w, n=n: circular_by_fourier(x, w).roll(
+                    [w.shape[-1] // 2 * n] * 2, (2, 3)
+                ),
+            )
+            for n in (1, 2)
         ),
         ("is flipped", lambda x, w: circular_by_fourier(x, w.flip((2, 3)))),
         ("a factor rows * columns", lambda x, w: circular_by_fourier(x, w) * x[0, 0].numel()),
