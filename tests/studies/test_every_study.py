@@ -31,7 +31,7 @@ SURVEYS = {
     "frequency": (["amplitudes: cifar10_vit_gap", "amplitudes: cifar10_resnet, seed 1", "robustness: cifar10_mixer",
                    "readouts: cifar10_resnet", "digits: vit", "shapes: vit attention", "shapes: resnet plain"],
                   dict(SEEDS=ONE, SHAPE_SEEDS=ONE, READOUTS=1, FEW=50, LONGER=1)),
-    "generated_inputs": (["real pictures", "vit, blur and crops", "resnet, waves"], dict(STEPS=2)),
+    "generated_inputs": (["real pictures", "vit, blur and crops", "resnet, waves", "vit, waves, no views"], dict(STEPS=2)),
     "hybrids": (["011, shapes", "begin, shapes", "flat 100, shapes"], dict(SEEDS=range(2), RATES=(1e-2,), RECIPE=TWO)),
     "inversion_and_training": (["ViT, no MLP", "ResNet"], dict(SEEDS=ONE, STEPS=2, BUDGET=5)),
     "inversion_at_scale": (["vit_b_32 block 1 untrained"], dict(EVALUATIONS=23, MODELS={"vit_b_32": (32, "", (1,))})),

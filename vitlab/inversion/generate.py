@@ -43,13 +43,15 @@ def generate(
     jitter: int | None = None,
     jitter_after: int = 200,
     jitter_step: int = 1,
+    views: bool = True,
 ) -> Generated:
     """Makes inputs to which a model gives a high score for a class, or for each of several::
 
         generate(model, range(10)).pictures  # [10, channels, height, width]
 
     By :class:`~vitlab.inversion.paintings.Fourier`, or :class:`~vitlab.inversion.paintings.Pixels`
-    for ``"source"``; options from ``constant`` to ``jitter_step`` are for the latter alone.
+    for ``"source"``; options from ``constant`` to ``jitter_step`` are for the latter alone, and
+    ``views``, whether the model sees changing views of the image, for the former.
 
     Args:
         step_size: Of Adam, by default 0.1; of the source, such that the first step is 1/20.
@@ -79,7 +81,7 @@ def generate(
         crops = jitter, jitter_after, jitter_step
         painting = Pixels(shape, generator, like, steps, constant, step_size, blur, *crops)
     else:
-        painting = Fourier(shape, generator, like, step_size or 0.1, preprocess)
+        painting = Fourier(shape, generator, like, step_size or 0.1, preprocess, views)
     scores, answers = _paint(model, painting, wanted.to(like.device), steps)
     images = painting.finished()
     shown = images

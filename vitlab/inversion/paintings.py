@@ -100,8 +100,9 @@ class Fourier:
         like: Tensor,
         step_size: float,
         preprocess: Preprocess | None,
+        views: bool = True,
     ) -> None:
-        self.shape, self.generator = shape, generator
+        self.shape, self.generator, self.views = shape, generator, views
         height, width = shape[2:]
         down = torch.fft.fftfreq(height)
         across = torch.fft.rfftfreq(width)
@@ -120,6 +121,8 @@ class Fourier:
 
     def view(self, step: int) -> Tensor:
         x = self._images()
+        if not self.views:
+            return x
         u = 2 * torch.rand(4, len(x), generator=self.generator).to(x) - 1  # from -1 to 1
         noise = torch.randn(self.shape, generator=self.generator).to(x) * self.NOISE / self.std
         down, across = self.SHIFT * u[2:]
