@@ -7,7 +7,7 @@ import pytest
 from nbclient import NotebookClient
 
 from book.tools.address import ROOT
-from book.tools.notebooks import cells, read
+from book.tools.notebooks import cells, read, tags
 from book.tools.wheels import NAMES
 
 CHAPTERS = sorted(path.name for path in ROOT.glob("book/*.ipynb"))
@@ -23,6 +23,14 @@ def test_it_has_notebooks_and_packages_and_nothing_else_that_python_reads(handed
     pins = set(re.findall(r"^([\w.-]+)==", (handed_out / "requirements.txt").read_text(), re.M))
     assert {"torch", "jupyterlab", "PyYAML"} <= pins
     assert not {"sphinx", "pytest", "timm"} & pins
+
+
+def test_code_that_the_site_folds_is_closed_in_every_notebook(handed_out):
+    for path in handed_out.glob("*.ipynb"):
+        folded = [cell for cell in cells(path) if "hide-input" in tags(cell)]
+        assert folded
+        for cell in folded:
+            assert cell.metadata.get("jupyter", {}).get("source_hidden"), cell.source
 
 
 @pytest.fixture(scope="module")

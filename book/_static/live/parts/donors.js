@@ -31,7 +31,7 @@
     const { labels, images } = testDigits(), soon = patiently(), say = speech();
     const blocks = range(donor.config.depth).map((b) => `blocks.${b}`);
     const parts = ["patch_embedding", "positions", ...blocks, "norm", "head"]; // from the entrance up
-    const trained = new Set(parts.slice(1)); // all but the embedding, to begin with
+    const trained = new Set(parts);
     const boxes = parts.map((part) => h("button", {
       type: "button", class: "part-box", onclick: () => {
         if (!trained.delete(part)) trained.add(part);
