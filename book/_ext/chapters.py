@@ -22,8 +22,9 @@ def load_map() -> dict:
 
 
 def names() -> dict[int, str]:
-    """File names of the chapters by number."""
-    return {int(name[:2]): name for part in load_map()["parts"] for name in part["chapters"]}
+    """File names of the chapters by number, from 0."""
+    parts = [["00_in_an_hour"], *(part["chapters"] for part in load_map()["parts"])]
+    return {int(name[:2]): name for part in parts for name in part}
 
 
 def notebook(name: str) -> Path:

@@ -39,7 +39,7 @@ PARTS = {
     "minivit": Part(["minivit"], 3_500, 25),
     "vitlab": Part(["vitlab"], 11_000, 110),
     **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][2:]},
-    "course": Part(["course"], 8_400),
+    "course": Part(["course"], 8_490),
     "studies": Part(["studies"], 4_850),
     "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_300),
     "all Python but tests": Part(FLOORS[""], 32_000),
