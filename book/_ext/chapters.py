@@ -13,7 +13,7 @@ from course.claims.rows import BOOK
 
 MAP = BOOK / "chapters.yml"
 WORDS_A_MINUTE = 200  # a usual rate for a text that one thinks about
-WORDS_A_LINE = 10  # what a line of code takes, in words
+WORDS_A_LINE = 20  # what a line of code takes, in words: ten lines a minute
 FOLDED = {"hide-input", "exercise"}
 
 
@@ -22,8 +22,9 @@ def load_map() -> dict:
 
 
 def names() -> dict[int, str]:
-    """File names of the chapters by number."""
-    return {int(name[:2]): name for part in load_map()["parts"] for name in part["chapters"]}
+    """File names of the chapters by number, from 0."""
+    parts = [["00_in_an_hour"], *(part["chapters"] for part in load_map()["parts"])]
+    return {int(name[:2]): name for part in parts for name in part}
 
 
 def notebook(name: str) -> Path:
@@ -44,7 +45,7 @@ class Length(NamedTuple):
 
 
 def length(path: Path) -> Length:
-    """A line of code takes as long as ten words; exercises, what each asks for."""
+    """From words and open lines of code; exercises take what each says."""
     words, exercises, section = Counter[str](), 0, ""  # words by section
     for cell in cells(path):
         if cell.cell_type == "markdown":

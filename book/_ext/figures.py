@@ -83,7 +83,7 @@ def thumbnails() -> dict[str, Copy]:
 
 def with_figures() -> list[str]:
     """Names of the notebooks that this book has and that have figures, in reading order."""
-    return ["00_in_an_hour", *names().values(), "fine_tuning", "recipes"]
+    return [*names().values(), "fine_tuning", "recipes"]
 
 
 @cache

@@ -101,7 +101,7 @@ def grade_all(
 def grade(submission: Submission, rules: Rules) -> Graded:
     """Grade one notebook. Whatever is wrong with it is in the result and never raised."""
     began = time.monotonic()
-    expected = chapter(rules.chapter) if rules.chapter else None
+    expected = None if rules.chapter is None else chapter(rules.chapter)
     try:
         notebook = read(submission.path)
         own = chapter_of(notebook)

@@ -109,10 +109,10 @@ def test_verdicts_are_typed_nowhere_given_where_the_claims_belong_and_all_are_st
         assert why, f"why is {name} open?"
 
 
-@of(CHAPTERS)
-def test_a_chapter_has_four_exercises_or_more_each_with_its_check(path):
+@of([path for path in chapters() if path.stem != "recipes"])
+def test_a_chapter_has_four_exercises_or_more_each_with_its_check_and_the_first_hour_three(path):
     pairs = [(stub, check) for stub, check in pairwise(code(path)) if "exercise" in tags(stub)]
-    assert len(pairs) >= 4
+    assert len(pairs) >= (4 if path in CHAPTERS else 3)
     for stub, check in pairs:
         name = ast.parse(stub.source).body[-1].name
         assert check.source == f"check.{name}({name})"

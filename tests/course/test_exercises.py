@@ -38,12 +38,12 @@ def load(name):
     chapter = EXERCISES[name].__module__.removeprefix("course.check.")
     answers = runpy.run_path(Path(__file__).parent / f"{chapter}.py")
     notebook = chapter.replace("chapter_", "") + "_*.ipynb"
-    path, apart = next(BOOK.glob(notebook)), next(BOOK.glob(f"solutions/{notebook}"))
+    paths = [*BOOK.glob(notebook), *BOOK.glob(f"solutions/{notebook}")]
     return SimpleNamespace(
         name=name,
         check=EXERCISES[name],
-        stub=notebook_function("exercise", name, path),
-        solution=notebook_function("solution", name, path, apart),
+        stub=notebook_function("exercise", name, paths[0]),
+        solution=notebook_function("solution", name, *paths),
         correct=answers[name],
         others=answers.get("ALSO_RIGHT", {}).get(name, []),
         wrong=answers.get("WRONG", {}).get(name, []),

@@ -8,6 +8,7 @@ import pytest
 from book.tools.edition.student import exchange
 from course.grading.answers import BOOK, answer, chapter, chapter_of
 from course.grading.definitions import needed, statements
+from course.grading.grade import Rules, Submission, grade
 from course.grading.notebook import Unreadable, read
 
 
@@ -70,6 +71,8 @@ def test_a_chapter_is_known_by_its_exercises(tmp_path):
     assert chapter_of(read(next(BOOK.glob("05_*.ipynb")))).number == 5
     assert chapter_of(read(written(tmp_path, "check.multi_head(mine)"))).number == 2
     assert chapter_of(read(written(tmp_path, "print(1)"))) is None
+    other = Submission(next(BOOK.glob("05_*.ipynb")), "a")
+    assert "00_in_an_hour was asked for" in grade(other, Rules(chapter=0)).problem
 
 
 def test_the_books_own_solution_and_what_stands_in_for_it_are_nobodys_answer(tmp_path):
