@@ -43,6 +43,7 @@ class Copy(NamedTuple):
         )
 
 
+@cache
 def scaled(name: str, alt: str, file: bytes, widest: int) -> Copy:
     """An image on white ground, no wider than so many pixels, to be written into ``STORED``."""
     with Image.open(io.BytesIO(file)) as opened:
@@ -67,17 +68,18 @@ def picture(cell: nbformat.NotebookNode, data: dict) -> tuple[str, bytes] | None
 
 @cache
 def thumbnails() -> dict[str, Copy]:
-    """By claim id, the last image at or before the cell of its verdict, where there is one."""
+    """By claim id, the image that its verdict's cell ``shows``, or the last before it, if any."""
     copies: dict[str, Copy] = {}
     for path in chapters():
-        latest, copy = None, None
+        known: dict[str, tuple[str, str, bytes]] = {}  # by the id of the cell that draws it
+        latest = ""
         for cell in cells(path):
             for data in display_data(cell):
                 if image := picture(cell, data):
-                    latest, copy = (f"{path.stem[:2]}-{cell.id}", *image), None
-                elif MIME in data and latest:
-                    copy = copy or scaled(*latest, THUMBNAIL)
-                    copies[data[MIME]["id"]] = copy
+                    latest = cell.id
+                    known[latest] = (f"{path.stem[:2]}-{latest}", *image)
+                elif MIME in data and (shown := cell.metadata.get("shows", latest)) in known:
+                    copies[data[MIME]["id"]] = scaled(*known[shown], THUMBNAIL)
     return copies
 
 

@@ -31,17 +31,16 @@ def with_answers(cells: Iterable[NotebookNode]) -> Iterator[NotebookNode]:
                 yield from_dict(first | {"outputs": []})
                 shown = first.metadata | {"tags": [*tags(first), "remove-input"]}
                 run[0] = from_dict(first | {"id": f"{name}-shown", "metadata": shown})
-            opening = '<details class="answer"><summary>Show what happened</summary>'
-            yield from [
-                markdown(f"{name}-open", opening),
-                *run,
-                markdown(f"{name}-close", "</details>"),
-            ]
+            label = first.metadata.get("summary", "Show what happened")
+            yield markdown(f"{name}-open", f'<details class="answer"><summary>{label}</summary>')
+            yield from [*run, markdown(f"{name}-close", "</details>")]
             continue
         for cell in run:
             if right := cell.metadata.get("right"):  # the number of the right choice
-                box = rf'<div class="predict" data-right="{right}">\n\n\g<0>\n\n</div>\n'
-                cell = from_dict(cell | {"source": CHOICE.sub(box, cell.source)})
+                claim = cell.metadata.get("claim", "")  # whose verdict settles a bet
+                box = rf'<div class="predict" data-right="{right}" data-claim="{claim}">\n\n\g<0>'
+                text = CHOICE.sub(rf"{box}\n\n</div>\n", cell.source)
+                cell = from_dict(cell | {"source": text})
             yield cell
 
 

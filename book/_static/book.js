@@ -29,7 +29,7 @@ addEventListener("DOMContentLoaded", () => {
 });
 
 // A prediction: what the reader chooses is kept here and nowhere else, opens what happened, and is
-// counted at the chapter's end.
+// counted at the chapter's end. A bet on a claim is settled once the claim's verdict is open.
 addEventListener("DOMContentLoaded", () => {
   const boxes = [...document.querySelectorAll(".predict")], key = `predicted ${location.pathname}`;
   const answers = [...document.querySelectorAll(".predict, details.answer")];
@@ -37,14 +37,17 @@ addEventListener("DOMContentLoaded", () => {
   const tally = document.createElement("p");
   tally.setAttribute("role", "status");
   if (boxes.length) document.querySelector(".bd-article > section").append(tally);
+  const settled = ({ dataset: { claim } }) => !claim ||
+    document.getElementById(`verdict-${claim}`)?.closest("details.answer")?.open;
   const show = () => {
     const made = boxes.map((box, i) => chosen[i] ?? 0);
+    const told = boxes.map((box, i) => made[i] && settled(box));
     boxes.forEach((box, i) => box.querySelectorAll("li").forEach((item, j) => {
       item.firstChild.setAttribute("aria-pressed", made[i] == j + 1);
-      item.className = made[i] && (j + 1 == box.dataset.right ? "right" : made[i] == j + 1 && "wrong");
+      item.className = told[i] && (j + 1 == box.dataset.right ? "right" : made[i] == j + 1 && "wrong");
     }));
-    const right = boxes.filter((box, i) => made[i] == box.dataset.right).length;
-    const all = made.filter(Boolean).length;
+    const right = boxes.filter((box, i) => told[i] && made[i] == box.dataset.right).length;
+    const all = told.filter(Boolean).length;
     tally.textContent = all ? `Your predictions: ${right} of ${all} right.` : "";
   };
   boxes.forEach((box, i) => box.querySelectorAll("li").forEach((item, j) => {
@@ -55,9 +58,10 @@ addEventListener("DOMContentLoaded", () => {
       chosen[i] ??= j + 1;
       localStorage.setItem(key, JSON.stringify(chosen));
       const next = answers[answers.indexOf(box) + 1];
-      if (next?.matches("details")) next.open = true;
+      if (!box.dataset.claim && next?.matches("details")) next.open = true;
       show();
     });
   }));
+  addEventListener("toggle", show, true);
   show();
 });

@@ -29,8 +29,8 @@ def folded_title(cell: NotebookNode) -> str:
         return f"Code of Fig. {places()[figure_name(cell)].number}"
     if "solution" in tags(cell):
         return "A solution; yours is kept"
-    imports = re.match("(import|from) ", cell.source)
-    return "Imports" if imports and "def " not in cell.source else "Code"
+    kinds = {"import": "Imports", "from": "Imports", "verdict": "Code of the verdict"}
+    return "Code" if "def " in cell.source else kinds.get(re.split(r"\W", cell.source)[0], "Code")
 
 
 def portable(notebook: NotebookNode, page: Path) -> NotebookNode:

@@ -75,7 +75,7 @@ The parameters are stored in half precision and loaded in float32.
 
 {_origin(study, row, figures["accuracy"], run)}
 
-Licence of the weights: {LICENCE}. They were trained on {TRAINED_ON[data.name]}. \
+Licence of the weights: {LICENCE}. They were trained on {TRAINED_ON[run["run"]["data"]]}. \
 What follows was measured when it was trained, in float32.
 {rest}"""
     write(checkpoints / f"{name}.md", text)

@@ -3,14 +3,14 @@
 import ast
 import re
 from collections import Counter
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import pytest
 
 from book.tools import portable
-from book.tools.notebooks import cells, of_the_book, read, tags
+from book.tools.notebooks import cells, display_data, of_the_book, read, tags
 from book.tools.portable import prose
-from course.claims.ledger import chapters, harvest
+from course.claims.ledger import MIME, chapters, harvest
 from course.claims.rows import load
 from tests.course.hard_coded import hard_coded_figures
 
@@ -109,7 +109,22 @@ def test_verdicts_are_typed_nowhere_given_where_the_claims_belong_and_all_are_st
         assert why, f"why is {name} open?"
 
 
-@of([path for path in chapters() if path.stem != "recipes"])
+@of(CHAPTERS[:7])
+def test_in_part_one_two_or_three_verdicts_settle_bets_and_a_list_at_the_end_has_the_others(path):
+    bets, shown = [], []
+    for is_answer, group in groupby(cells(path), lambda cell: "answer" in tags(cell)):
+        run = list(group)
+        bets += [cell.metadata.claim for cell in run if "claim" in cell.metadata]
+        names = {data[MIME]["id"] for cell in run for data in display_data(cell) if MIME in data}
+        assert is_answer or not names
+        shown += [(names & {*bets}, names - {*bets})] if names else []
+    assert 2 <= len(bets) <= 3
+    *settled, (again, listed) = shown
+    assert {name for bet, _ in settled for name in bet} == {*bets} and not again
+    assert not any(others for _, others in settled) and listed
+
+
+@of([path for path in chapters() if path.stem not in ("fine_tuning", "recipes")])
 def test_a_chapter_has_four_exercises_or_more_each_with_its_check_and_the_first_hour_three(path):
     pairs = [(stub, check) for stub, check in pairwise(code(path)) if "exercise" in tags(stub)]
     assert len(pairs) >= (4 if path in CHAPTERS else 3)

@@ -90,6 +90,17 @@ def test_slider_of_frames_answers_to_the_keyboard(browser: Browser, site: str):
         page.close()
 
 
+def test_a_bet_is_settled_and_counted_once_its_verdict_is_open(browser: Browser, site: str):
+    page = open_page(browser, site, "book/02_attention.html").page
+    box, tally = page.locator("[data-claim=V20]"), page.locator("section > [role=status]")
+    box.locator("button").nth(1).click()
+    assert box.locator(".right").count() == 0 and tally.inner_text() == ""
+    page.locator("details.answer:has(#verdict-V20) > summary").click()
+    expect(box.locator(".right button")).to_have_attribute("aria-pressed", "true")
+    expect(tally).to_have_text("Your predictions: 1 of 1 right.")
+    page.close()
+
+
 def test_search_finds_without_a_network(browser: Browser, site: str):
     visit = open_page(browser, site, "search.html?q=softmax", "light", 390)
     visit.page.locator("#search-results li a").first.wait_for(timeout=10_000)

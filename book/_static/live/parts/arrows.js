@@ -4,6 +4,7 @@
   const REACH = 3; // of queries and keys, in both directions
   const FAR = 5; // values go from -1 to FAR
   const NAMES = ["eye", "ear", "sky"];
+  const SHADES = ["third", "second", "first"]; // of theirs, as in the drawing of the same numbers
 
   /** One row of softmax(q k' / sqrt(d)) v: query [d], keys [n][d], values [n][m]. */
   function attend(query, keys, values) {
@@ -61,10 +62,9 @@
       const { scores, weights, output } = attend(vector(0), [1, 2, 3].map(vector), [0, 1, 2].map(value));
       left.draw((context, colour) => {
         grid(context, colour, [3, 3], 6);
-        const shades = [colour.third, colour.first, colour.fourth];
         const [query, ...keys] = vectors.map((place) => place.map((p) => p * size));
-        keys.forEach((key, i) => arrow(context, key, shades[i], 2 + 6 * weights[i]));
-        arrow(context, query, colour.second, 4);
+        keys.forEach((key, i) => arrow(context, key, colour[SHADES[i]], 2 + 6 * weights[i]));
+        arrow(context, query, colour.ink, 4);
       });
       right.draw((context, colour) => {
         grid(context, colour, [1, 5], 6);
@@ -75,8 +75,8 @@
         context.fill();
         context.globalAlpha = 1;
         const [x, y] = inRight(output).map((p) => p * size);
-        [colour.third, colour.first, colour.fourth].forEach((shade, i) => {
-          context.strokeStyle = shade;
+        SHADES.forEach((shade, i) => {
+          context.strokeStyle = colour[shade];
           context.lineWidth = 8 * weights[i];
           context.beginPath();
           context.moveTo(x, y);

@@ -36,7 +36,7 @@ function minivitDrawing(tools) {
   const COLOURS = {
     ink: "--pst-color-text-base", muted: "--pst-color-text-muted", line: "--pst-color-border",
     paper: "--pst-color-background", first: "--pst-color-primary", second: "--pst-color-link-hover",
-    third: "--weaker", fourth: "--opposite",
+    third: "--weaker",
   };
   /** Colours of the theme that is on. */
   function colours() {
