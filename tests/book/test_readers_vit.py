@@ -4,9 +4,9 @@ import ast
 from pathlib import Path
 
 from book.tools.notebooks import cells, tags
+from course import pieces
 from course.claims.rows import BOOK
 from course.pieces import PIECES, sections
-from course import pieces
 from minivit import vit
 
 BUILT = {
