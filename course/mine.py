@@ -110,8 +110,9 @@ def digits() -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 def new(seed: int = 0) -> nn.Module:
     """The ViT in the file, untrained, of the size for digits."""
-    torch.manual_seed(seed)
-    return load().ViT(*SIZES)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return load().ViT(*SIZES)
 
 
 def save(model: nn.Module) -> None:
@@ -129,11 +130,12 @@ def trained(seed: int = 0, steps: int = 600) -> nn.Module:
     images, labels, *_ = digits()
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.05, fused=True)
     rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, steps)
+    draws = torch.Generator().manual_seed(seed)
     for _ in range(steps):
-        some = torch.randint(len(images), (64,))
-        noisy = images[some] + 0.3 * torch.randn(64, *images.shape[1:])
+        some = torch.randint(len(images), (64,), generator=draws)
+        noise = 0.3 * torch.randn(64, *images.shape[1:], generator=draws)
         optimizer.zero_grad()
-        F.cross_entropy(model(noisy), labels[some]).backward()
+        F.cross_entropy(model(images[some] + noise), labels[some]).backward()
         optimizer.step()
         rate.step()
     print(f"{place().stem}.pt has no weights for it: trained for {steps} steps")
