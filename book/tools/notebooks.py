@@ -64,10 +64,7 @@ def named_on_the_command_line(doc: str, default: list[Path]) -> list[Path]:
 
 @contextmanager
 def kernels(startup: str) -> Iterator[None]:
-    """Kernels that run a line of Python first, with one thread and the book's packages.
-
-    Each has a ``my_vit.py`` of its own, so that stored outputs are those of the book's pieces.
-    """
+    """Kernels of one thread with the book's packages and no ``my_vit.py``; a line runs first."""
     with TemporaryDirectory() as folder:
         os.environ |= {"IPYTHONDIR": folder, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         file = Path(folder) / "profile_default/startup/first.py"
