@@ -27,7 +27,8 @@ def keep(name: str, function: Any, examine: Callable[[Any], None]) -> str:
     if name not in PIECES or "In" not in space or getattr(function, "__module__", "") != "__main__":
         return ""
     try:
-        if space.get(name) is not function or function.__name__ not in (name, "<lambda>"):
+        called = getattr(function, "__name__", "")
+        if space.get(name) is not function or called not in (name, "<lambda>"):
             raise NotKept(f"there it would be called {name}, and so it should be here")
         parts = read()
         if hasattr(function, "of_the_book") and name in parts:
