@@ -1,10 +1,11 @@
-"""nbval runs notebooks with this folder's packages, and compares
-outputs as ``book.tools.outputs``.
+"""nbval runs notebooks with this folder's packages, each with its
+own ``my_vit.py``, and compares outputs as ``book.tools.outputs``.
 """
 
 import os
+from tempfile import TemporaryDirectory, mkdtemp
 
-from nbval.plugin import IPyNbCell
+from nbval.plugin import IPyNbCell, IPyNbFile
 
 from book.tools.address import ROOT
 from book.tools.outputs import differences
@@ -19,3 +20,14 @@ def compare_outputs(cell, new, stored, skip_compare=None):
 
 
 IPyNbCell.compare_outputs = compare_outputs
+
+start = IPyNbFile.setup
+folder = TemporaryDirectory()  # of pytest's process
+
+
+def setup(file):
+    os.environ["MY_VIT"] = mkdtemp(dir=folder.name)
+    start(file)
+
+
+IPyNbFile.setup = setup

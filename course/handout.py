@@ -12,21 +12,24 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 MARK = "# needs: "
+NOTHING = ("NotImplementedError",)  # the names that a stub uses
 
 
-def written(function: object) -> bool:
-    """Whether a function is there and does more than raise ``NotImplementedError``, as stubs do."""
-    code = getattr(function, "__code__", None)
-    return function is not None and (code is None or code.co_names != ("NotImplementedError",))
+def written(thing: object) -> bool:
+    """Whether a function, or all of a class, does more than raise ``NotImplementedError``."""
+    parts = vars(thing).values() if isinstance(thing, type) else [thing]
+    codes = (getattr(part, "__code__", None) for part in parts)
+    return thing is not None and all(c is None or c.co_names != NOTHING for c in codes)
 
 
-def solution(function: Any) -> Any:
-    """Keeps the reader's function of this name, where it is written, in place of the book's."""
-    own = function.__globals__.get(function.__name__)
+def solution(thing: Any) -> Any:
+    """Keeps the reader's function or class of this name, where it is written, not the book's."""
+    maker = vars(thing)["__init__"] if isinstance(thing, type) else thing
+    own = maker.__globals__.get(thing.__name__)
     if written(own) and not hasattr(own, "of_the_book"):
         return own
-    function.of_the_book = True
-    return function
+    thing.of_the_book = True
+    return thing
 
 
 def written_or(function: Callable, module: str) -> Callable:

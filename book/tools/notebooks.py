@@ -64,12 +64,13 @@ def named_on_the_command_line(doc: str, default: list[Path]) -> list[Path]:
 
 @contextmanager
 def kernels(startup: str) -> Iterator[None]:
-    """Kernels that run a line of Python first, with one thread and the book's packages."""
+    """Kernels of one thread with the book's packages and no ``my_vit.py``; a line runs first."""
     with TemporaryDirectory() as folder:
         os.environ |= {"IPYTHONDIR": folder, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         file = Path(folder) / "profile_default/startup/first.py"
         file.parent.mkdir(parents=True)
-        file.write_text(startup, encoding="utf-8")
+        own = f"import os, tempfile; os.environ['MY_VIT'] = tempfile.mkdtemp(dir={folder!r})"
+        file.write_text(f"{own}\n{startup}", encoding="utf-8")
         yield
 
 

@@ -1,14 +1,16 @@
 """Chapter 4: the parts of an encoder block, and a whole vision transformer from a file."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import reduce
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from course.check.attempt import Attempt, NotYet, close, normal_draws
 from course.check.exercise import exercise
+from course.mine import fill, plain_name
 
 
 def normed(x: Tensor, axes: int | tuple[int, ...] = -1, eps: float = 0.0, fewer: int = 0) -> Tensor:
@@ -292,7 +294,7 @@ EPS = "The eps of the norms is 1e-5, torch's. It should be 1e-6."
 State = dict[str, Tensor]
 
 
-def file_of(depth: int, seed: int) -> State:
+def file_of(depth: int, seed: int, hidden: int = HIDDEN) -> State:
     """A random file: every name of the exercise's table."""
     normal = normal_draws(seed)
     state = {"cls_token": normal(1, 1, DIM), "pos_embed": normal(1, 1 + (SIDE // PATCH) ** 2, DIM)}
@@ -303,8 +305,8 @@ def file_of(depth: int, seed: int) -> State:
             f"blocks.{i}.attn.qkv": (3 * DIM, DIM),
             f"blocks.{i}.attn.proj": (DIM, DIM),
             f"blocks.{i}.norm2": (DIM,),
-            f"blocks.{i}.mlp.fc1": (HIDDEN, DIM),
-            f"blocks.{i}.mlp.fc2": (DIM, HIDDEN),
+            f"blocks.{i}.mlp.fc1": (hidden, DIM),
+            f"blocks.{i}.mlp.fc2": (DIM, hidden),
         }
     for name, shape in shapes.items():
         weight = normal(*shape)
@@ -327,8 +329,10 @@ def forward(
     skip: str = "",
     width: int = DIM // HEADS,
     divisor: float = math.sqrt(DIM // HEADS),
+    over: int = -1,
     gelu: str = "none",
     residual: bool = True,
+    post: bool = False,
     read: str = "class",
     blocks: int | None = None,
 ) -> Tensor:
@@ -337,8 +341,8 @@ def forward(
     def linear(x: Tensor, name: str) -> Tensor:
         return x @ state[f"{name}.weight"].T + state[f"{name}.bias"]
 
-    def norm(x: Tensor, name: str) -> Tensor:
-        if skip and name.endswith(skip):
+    def norm(x: Tensor, name: str, here: bool = True) -> Tensor:
+        if not here or (skip and name.endswith(skip)):
             return x
         return normed(x, eps=eps) * state[f"{name}.weight"] + state[f"{name}.bias"]
 
@@ -348,92 +352,226 @@ def forward(
     x = torch.cat([state["cls_token"].expand(len(x), 1, DIM), x], 1) + state["pos_embed"]
     depth = len({name.split(".")[1] for name in state if name.startswith("blocks.")})
     for i in range(depth if blocks is None else blocks):
-        q, k, v = linear(norm(x, f"blocks.{i}.norm1"), f"blocks.{i}.attn.qkv").split(DIM, -1)
+        norm1, norm2 = f"blocks.{i}.norm1", f"blocks.{i}.norm2"
+        q, k, v = linear(norm(x, norm1, not post), f"blocks.{i}.attn.qkv").split(DIM, -1)
         heads = []
         for start in range(0, DIM, width):
             part = slice(start, start + width)
-            weights = (q[..., part] @ k[..., part].mT / divisor).softmax(-1)
+            weights = (q[..., part] @ k[..., part].mT / divisor).softmax(over)
             heads.append(weights @ v[..., part])
         x = residual * x + linear(torch.cat(heads, -1), f"blocks.{i}.attn.proj")
-        hidden = linear(norm(x, f"blocks.{i}.norm2"), f"blocks.{i}.mlp.fc1")
-        x = residual * x + linear(F.gelu(hidden, approximate=gelu), f"blocks.{i}.mlp.fc2")
+        x = norm(x, norm1, post)
+        hidden = linear(norm(x, norm2, not post), f"blocks.{i}.mlp.fc1")
+        active = F.relu(hidden) if gelu == "relu" else F.gelu(hidden, approximate=gelu)
+        x = norm(residual * x + linear(active, f"blocks.{i}.mlp.fc2"), norm2, post)
     x = norm(x, "norm")
     pooled = {"class": x[:, 0], "mean": x.mean(1), "last": x[:, -1]}[read]
     return linear(pooled, "head")
+
+
+Mistakes = dict[str, dict]  # what is said of each, and what it changes in ``forward``
+Stage = tuple[State, str, Mistakes]  # with what is said where no mistake fits
+
+
+def stages(state: State) -> Iterator[Stage]:
+    """A file of one block, of which more and more takes part, and what goes wrong there."""
+    quiet = silenced(state, "attn.proj", "mlp.fc2")
+    positions, kernel = state["pos_embed"], state["patch_embed.proj.weight"]
+
+    def with_positions(table: Tensor) -> State:
+        return quiet | {"pos_embed": table}
+
+    otherwise = (
+        "With branches that add nothing, the logits should be those of the class token plus its "
+        "position, normed and read by the head."
+    )
+    mistakes: Mistakes = {
+        "The last norm is missing.": dict(skip="norm"),
+        "The head reads the mean of all tokens. It should read the class token.": dict(read="mean"),
+        "The head reads the last token. The class token is the first.": dict(read="last"),
+        "The class token's position is not added.": dict(state=with_positions(0 * positions)),
+        "The class token has the last position. It stands in front of the patches, and the first "
+        "position is its own.": dict(state=with_positions(positions.roll(1, 1))),
+        "The stream is lost: each branch should be added to it.": dict(residual=False),
+        "The norms stand on the stream, after each addition. That is post-norm: here each branch "
+        "reads a normed copy.": dict(post=True),
+    }
+    yield quiet, otherwise, mistakes
+    quiet = silenced(state, "mlp.fc2")
+    own, patches = positions[:, :1], positions[:, 1:]
+    downwards = patches.unflatten(1, [SIDE // PATCH] * 2).transpose(1, 2).flatten(1, 2)
+    last = kernel.reshape(DIM, PATCH, PATCH, 3).permute(0, 3, 1, 2)
+    root = math.sqrt(DIM)
+    mistakes = {
+        "All columns act as one head.": dict(width=DIM, divisor=root),
+        "Scores should be divided by the root of a head's width, not of the token's.": dict(
+            divisor=root
+        ),
+        "The scores are not scaled.": dict(divisor=1),
+        "The softmax is over the queries. It should be over the keys.": dict(over=-2),
+        "Attention reads the stream without its norm.": dict(skip="norm1"),
+        "Attention reads norm2. Its norm is norm1.": dict(state=with_norm(quiet, 1, 2)),
+        "The patches have no positions.": dict(
+            state=with_positions(torch.cat([own, 0 * patches], 1))
+        ),
+        "The patches are counted downwards. Reading order goes along a row first.": dict(
+            state=with_positions(torch.cat([own, downwards], 1))
+        ),
+        "In a patch the channel comes last. All numbers of its first channel should come first, "
+        "as in a convolution's weight.": dict(state=quiet | {"patch_embed.proj.weight": last}),
+        "Queries and keys are exchanged: the first third of qkv gives the queries.": dict(
+            state=quiet | {n: exchanged(t) for n, t in quiet.items() if "attn.qkv" in n}
+        ),
+        EPS: dict(eps=1e-5),  # little, but already more than the tolerance
+    }
+    otherwise = "With an MLP that adds nothing the logits are wrong: look at the patches and at "
+    yield quiet, f"{otherwise}attention.", mistakes
+    mistakes = {
+        "The GELU is the approximation by tanh. The exact one is x times the normal distribution "
+        "function.": dict(gelu="tanh"),
+        "The MLP has a ReLU. It should have a GELU.": dict(gelu="relu"),
+        "The MLP reads the stream without its norm.": dict(skip="norm2"),
+        "The MLP reads norm1. It has a norm of its own, norm2.": dict(state=with_norm(state, 2, 1)),
+    }
+    yield state, "With the MLP the logits are wrong.", mistakes
+
+    # Tokens so small that eps counts: their variance is about 1e-6.
+    faint = {"cls_token", "pos_embed", "patch_embed.proj.weight", "patch_embed.proj.bias"}
+    small = {name: 1e-3 * t if name in faint else t for name, t in state.items()}
+    otherwise = "For faint tokens the logits are wrong. Is the eps of the norms 1e-6?"
+    yield small, otherwise, {EPS: dict(eps=1e-5)}
+
+
+def with_norm(state: State, norm: int, other: int) -> State:
+    """A copy in which a norm of the block has the numbers of the other one."""
+    kinds = ("weight", "bias")
+    return state | {f"blocks.0.norm{norm}.{k}": state[f"blocks.0.norm{other}.{k}"] for k in kinds}
+
+
+def exchanged(qkv: Tensor) -> Tensor:
+    """Queries' rows in place of keys', and keys' in place of queries'."""
+    q, k, v = qkv.split(DIM)
+    return torch.cat([k, q, v])
+
+
+def expect_logits(attempt: Attempt, logits: Tensor, images: Tensor, stage: Stage) -> None:
+    state, otherwise, mistakes = stage
+    right = forward(images, state)
+    wrong = {forward(images, **{"state": state} | how): said for said, how in mistakes.items()}
+    wrong[right.softmax(-1)] = "Return the logits, without a softmax."
+    attempt.expect_close(logits, {right: otherwise} | wrong)
+
+
+# Parts of a parameter's name: in timm's files, in the reader's ViT, in torchvision's.
+NAMES = (
+    ("patch_embed.proj.", "embedding.", "conv_proj."),
+    ("cls_token", "class_token", "class_token"),
+    ("pos_embed", "positions", "encoder.pos_embedding"),
+    ("blocks.", "blocks.", "encoder.layers.encoder_layer_"),
+    ("norm1.", "norm1.", "ln_1."),
+    ("attn.qkv.", "qkv.", "self_attention.in_proj_"),
+    ("attn.proj.", "out.", "self_attention.out_proj."),
+    ("norm2.", "norm2.", "ln_2."),
+    ("mlp.fc1.", "up.", "mlp.0."),
+    ("mlp.fc2.", "down.", "mlp.3."),
+    ("norm.", "norm.", "encoder.ln."),
+    ("head.", "head.", "heads.head."),
+)
+
+
+def renamed(state: State, old: int, new: int) -> State:
+    """The same numbers under the names of another column."""
+    return {
+        reduce(lambda name, row: name.replace(row[old], row[new]), NAMES, name): tensor
+        for name, tensor in state.items()
+    }
+
+
+# Biases that a reader's attention may lack: how their names end in each column.
+OPTIONAL = ("qkv.bias", "in_proj_bias"), ("out.bias", "attn.proj.bias", "out_proj.bias")
+
+
+def filled(make: Callable, sizes: tuple[int, ...], state: State, images: Tensor | None) -> object:
+    """The logits of a reader's model filled with numbers; without images, its names."""
+    model = make(*sizes)
+    if model is None or isinstance(model, Tensor):
+        return model
+    if not isinstance(model, nn.Module):
+        raise NotYet(f"It makes a {type(model).__name__}: begin with class ViT(nn.Module).")
+    found = {plain_name(name): parameter for name, parameter in model.named_parameters()}
+    ends = tuple(end for end, *_ in OPTIONAL)
+    lost = [name for name in state if name not in found and not name.endswith(ends)]
+    if lost:
+        raise NotYet(f"There is no parameter {lost[0]}. {OF_ITS_OWN}")
+    for name, parameter in found.items():
+        if name not in state:
+            raise NotYet(f"The table has no parameter {name}. {OF_ITS_OWN}")
+        given, right = list(parameter.shape), list(state[name].shape)
+        if parameter.numel() != state[name].numel():
+            sizes_of = "Take all sizes from the arguments."
+            raise NotYet(f"{name} has shape {given}, expected {right}. {sizes_of}")
+    return tuple(found) if images is None else fill(model.eval(), state).forward(images)
+
+
+OF_ITS_OWN = "Each block has parameters of its own, all with the names of the table."
+
+
+@exercise("batch, classes")
+def ViT(attempt: Attempt) -> None:
+    """(size, patch, channels, dim, depth, heads, classes) -> a module, equal to torchvision's."""
+    attempt.applied = filled
+    images = normal_draws(seed=10)(BATCH, 3, SIDE, SIDE)
+    one, three = ((SIDE, PATCH, 3, DIM, depth, HEADS, CLASSES) for depth in (1, 3))
+    state = file_of(depth=1, seed=11, hidden=4 * DIM)
+    names = attempt.plain(one, renamed(state, 0, 1), None, kind=tuple)
+    absent = [ends for ends in OPTIONAL if not any(name.endswith(ends[0]) for name in names)]
+
+    def unbiased(state: State) -> State:
+        return {name: 0 * t if name.endswith(sum(absent, ())) else t for name, t in state.items()}
+
+    for stage in stages(unbiased(state)):
+        logits = attempt(one, renamed(stage[0], 0, 1), images, dtype=images.dtype)
+        expect_logits(attempt, logits, images, stage)
+    for sizes in (three, (3, 1, 1, 10, 2, 5, 4)):  # the second catches numbers typed in
+        theirs, normal = torchvisions(*sizes), normal_draws(seed=13)
+        drawn = {name: normal(*t.shape) / 3 for name, t in theirs.state_dict().items()}
+        theirs.load_state_dict(unbiased(drawn), assign=True)
+        seen = images[:, : sizes[2], : sizes[0], : sizes[0]]
+        right = theirs(seen).detach()
+        said = (
+            f"With the sizes {sizes} the logits are not torchvision's. Does each block run once, "
+            "in order? Are numbers typed in?"
+        )
+        logits = attempt(sizes, renamed(unbiased(drawn), 2, 1), seen, dtype=images.dtype)
+        attempt.expect_close(logits, {right: said})
+
+
+def torchvisions(*sizes: int) -> nn.Module:
+    """torchvision's ViT, for images of any number of channels."""
+    from torchvision.models import VisionTransformer  # slow to import
+
+    size, patch, channels, dim, depth, heads, classes = sizes
+    with torch.device("meta"):  # no numbers yet
+        model = VisionTransformer(size, patch, depth, heads, dim, 4 * dim, num_classes=classes)
+        model.conv_proj = nn.Conv2d(channels, dim, patch, patch)
+    return model.eval()
 
 
 @exercise("batch, classes")
 def logits_from_file(attempt: Attempt) -> None:
     """images [batch, 3, side, side], state (timm's names), heads -> [batch, classes]."""
     images = normal_draws(seed=10)(BATCH, 3, SIDE, SIDE)
-
-    def expect(state: State, otherwise: str, mistakes: dict[str, dict]) -> None:
-        logits = attempt(images, state, HEADS)
-        wrong = {forward(images, **{"state": state} | how): m for m, how in mistakes.items()}
-        outcomes = {forward(images, state): otherwise} | wrong
-        attempt.expect_close(logits, outcomes)
-
-    state = file_of(depth=1, seed=11)
-    quiet = silenced(state, "attn.proj", "mlp.fc2")
-    expect(
-        quiet,
-        "With branches that add nothing, the logits should be those of the class token plus its "
-        "position, normed and read by the head.",
-        {
-            "The last norm is missing.": dict(skip="norm"),
-            "The head reads the mean of all tokens. It should read the class token.": dict(
-                read="mean"
-            ),
-            "The head reads the last token. The class token is the first.": dict(read="last"),
-            "The class token's position is not added.": dict(
-                state=quiet | {"pos_embed": 0 * quiet["pos_embed"]}
-            ),
-            "The stream is lost: each branch should be added to it.": dict(residual=False),
-        },
-    )
-    quiet = silenced(state, "mlp.fc2")
-    class_only = quiet["pos_embed"].clone()
-    class_only[:, 1:] = 0
-    expect(
-        quiet,
-        "With an MLP that adds nothing the logits are wrong: look at the patches and at attention.",
-        {
-            "All columns act as one head.": dict(width=DIM, divisor=math.sqrt(DIM)),
-            "Scores should be divided by the root of a head's width, not of the token's.": dict(
-                divisor=math.sqrt(DIM)
-            ),
-            "The scores are not scaled.": dict(divisor=1),
-            "Attention reads the stream without its norm.": dict(skip="norm1"),
-            "The patches have no positions.": dict(state=quiet | {"pos_embed": class_only}),
-            EPS: dict(eps=1e-5),  # little, but already more than the tolerance
-        },
-    )
-    expect(
-        state,
-        "With the MLP the logits are wrong.",
-        {
-            "The GELU is the approximation by tanh. The exact one is x times the normal "
-            "distribution function.": dict(gelu="tanh"),
-            "The MLP reads the stream without its norm.": dict(skip="norm2"),
-        },
-    )
-
-    # Tokens so small that eps counts: their variance is about 1e-6.
-    faint = {"cls_token", "pos_embed", "patch_embed.proj.weight", "patch_embed.proj.bias"}
-    expect(
-        {name: 1e-3 * t if name in faint else t for name, t in state.items()},
-        "For faint tokens the logits are wrong. Is the eps of the norms 1e-6?",
-        {EPS: dict(eps=1e-5)},
-    )
-    expect(
-        file_of(depth=12, seed=12),
-        "With 12 blocks the logits are wrong. Does each run once, in order, with its own weights?",
-        {
-            f"Of 12 blocks only {n} run. Their number is one more than the largest number in a "
-            "name, which may have two digits.": dict(blocks=n)
-            for n in (1, 2, 9, 10, 11)
-        },
-    )
+    for stage in stages(file_of(depth=1, seed=11)):
+        expect_logits(attempt, attempt(images, stage[0], HEADS), images, stage)
+    shorter = {
+        f"Of 12 blocks only {n} run. Their number is one more than the largest number in a name, "
+        "which may have two digits.": dict(blocks=n)
+        for n in (1, 2, 9, 10, 11)
+    }
+    state = file_of(depth=12, seed=12)
+    otherwise = "With 12 blocks the logits are wrong. Does each run once, in order, with its own "
+    logits = attempt(images, state, HEADS)
+    expect_logits(attempt, logits, images, (state, f"{otherwise}weights?", shorter))
     refuses(attempt, images)
 
 

@@ -26,6 +26,7 @@ from typing import Literal
 import torch
 
 from course.check.attempt import Attempt, NotAttempted, NotYet
+from course.mine import keep
 
 WORDS = {"passed": "passed", "failed": "not yet", "open": "not attempted yet"}
 
@@ -37,6 +38,7 @@ class Report:
     name: str
     state: Literal["passed", "failed", "open"]
     detail: str = ""  # what is probably wrong, or how much was checked
+    kept: str = ""  # what became of the reader's piece, a sentence
 
     @property
     def passed(self) -> bool:
@@ -46,7 +48,7 @@ class Report:
     def message(self) -> str:
         """The state in words, then the detail: "not yet: nothing is returned."."""
         if self.passed:
-            return f"{WORDS[self.state]} ({self.detail})"
+            return f"{WORDS[self.state]} ({self.detail}). {self.kept}".removesuffix(". ")
         return f"{WORDS[self.state]}: {self.detail}" if self.detail else WORDS[self.state]
 
     def __repr__(self) -> str:
@@ -92,7 +94,8 @@ class Exercise:
             return Report(self.name, "open")
         except NotYet as reason:
             return Report(self.name, "failed", str(reason))
-        return Report(self.name, "passed", f"{attempt.checks} checks")
+        kept = keep(self.name, function, lambda other: self.examine(Attempt(other)))
+        return Report(self.name, "passed", f"{attempt.checks} checks", kept)
 
 
 EXERCISES: dict[str, Exercise] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.check import EXERCISES
-from course.grading.definitions import Statement, needed
+from course.definitions import Statement, needed
 from course.grading.notebook import Notebook, read
 
 ROOT = Path(__file__).parents[2]

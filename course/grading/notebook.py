@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.grading.definitions import Statement, statements
+from course.definitions import Statement, statements
 
 LARGEST = 100 * 2**20  # bytes, outputs with pictures included
 MOST_CODE = 2 * 2**20  # characters; a chapter has 0.1 million

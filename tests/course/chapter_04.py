@@ -60,6 +60,75 @@ def logit_shares(parts, gamma, weight, eps):
     return torch.einsum("pbd,de,e,ce,b->pbc", parts, centring, gamma, weight, inverse)
 
 
+class ViT(nn.Module):
+    """With torch's own encoder layers, under the names of the table, and attention's biases."""
+
+    def __init__(self, size, patch, channels, dim, depth, heads, classes, **changed):
+        super().__init__()
+        self.embedding = nn.Conv2d(channels, dim, patch, patch)
+        self.class_token = nn.Parameter(torch.zeros(dim))
+        self.positions = nn.Parameter(torch.zeros(1, (size // patch) ** 2 + 1, dim))
+        self.blocks = nn.ModuleList(Layer(dim, heads, **changed) for _ in range(depth))
+        self.norm = nn.LayerNorm(dim, 1e-6)
+        self.head = nn.Linear(dim, classes)
+
+    def forward(self, images):
+        x = self.embedding(images).flatten(2).mT
+        x = F.pad(x, (0, 0, 1, 0)) + self.positions
+        x[:, 0] += self.class_token
+        for layer in self.blocks:
+            x = layer(x)
+        return self.head(self.norm(x[:, 0]))
+
+
+class Layer(nn.Module):
+    def __init__(self, dim, heads, hidden=4):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(dim, 1e-6), nn.LayerNorm(dim, 1e-6)
+        self.qkv, self.out = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
+        self.up, self.down = nn.Linear(dim, hidden * dim), nn.Linear(hidden * dim, dim)
+
+    def forward(self, x):
+        q, k, v = self.qkv(self.norm1(x)).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        x = x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+        return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+
+class Nested(ViT):
+    """With the package's names for the parts of a block, and without attention's biases."""
+
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        for layer in self.blocks:
+            layer.qkv.register_parameter("bias", None)
+            layer.attention = nn.ModuleDict({"out": layer.out})
+            del layer.out
+            layer.out = lambda x, layer=layer: layer.attention["out"](x)
+
+
+class Shared(ViT):
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.blocks = nn.ModuleList([self.blocks[0]] * len(self.blocks))
+
+
+class Fixed(ViT):
+    def __init__(self, size, patch, channels, *rest):
+        super().__init__(size, patch, 3, *rest)
+
+
+class More(ViT):
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.scale = nn.Parameter(torch.ones(1))
+
+
+class Unready(ViT):
+    def forward(self, images):
+        return self.heads(images)
+
+
 def logits_from_file(images, state, heads, strict=True, error=ValueError, quiet=False, least=1):
     """With torch's own encoder layers, one step replaced by each option."""
     names = {"self_attn.in_proj_": "attn.qkv.", "self_attn.out_proj.": "attn.proj."}
@@ -92,7 +161,17 @@ def logits_from_file(images, state, heads, strict=True, error=ValueError, quiet=
     return F.linear(x[:, 0], state["head.weight"], state["head.bias"])
 
 
+ALSO_RIGHT = {"ViT": [Nested]}
+
 WRONG = {
+    "ViT": [
+        ("no parameter blocks.1.norm1.weight", Shared),
+        ("embedding.weight has shape [10, 3, 1, 1], expected [10, 1, 1, 1]", Fixed),
+        ("The table has no parameter scale", More),
+        ('AttributeError in the line "return self.heads(images)"', Unready),
+        ("up.weight has shape [48, 24]", lambda *sizes: ViT(*sizes, hidden=2)),
+        ("begin with class ViT(nn.Module)", lambda *sizes: F.gelu),
+    ],
     "layer_norm": [
         (
             "keepdim=True keeps it",
@@ -122,6 +201,7 @@ EQUIVALENT = {
     "ordered_block": {
         "order == -> order <=": "the other of two orders comes later in the alphabet"
     },
+    "ViT": {"len(x), -1 -> len(x), 1": "there is one class token"},
     "drop_path": {">= rate -> > rate": "a draw is never equal to the rate"},
     "logit_shares": {"square().mean(-1 -> square().mean(1": "with two axes, axis 1 is axis -1"},
     "logits_from_file": {

@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 import nbformat
 from torch import Tensor
 
+from course import book_vit
 from course.check.attempt import Attempt, NotYet, alike
 from course.check.exercise import EXERCISES, Report, double_precision
+from course.pieces import PIECES
 from tests.course.mutants import mutants
 
 _sources = itertools.count()
@@ -54,7 +56,7 @@ def run(name: str, source: str) -> Report:
     """Define the function from its source and run the check of that name on it."""
     filename = f"<{name} {next(_sources)}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    namespace: dict = {}
+    namespace = {piece: getattr(book_vit, piece) for piece in PIECES}  # what chapters load
     exec(compile(source, filename, "exec"), namespace)
     return EXERCISES[name](namespace[name])
 
@@ -173,4 +175,5 @@ def _statements(source: str) -> list[ast.stmt]:
 
 
 def _defined(source: str) -> set[str]:
-    return {node.name for node in _statements(source) if isinstance(node, ast.FunctionDef)}
+    kinds = ast.FunctionDef | ast.ClassDef
+    return {node.name for node in _statements(source) if isinstance(node, kinds)}

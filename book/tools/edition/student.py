@@ -39,7 +39,8 @@ def rewrite(texts: list[str], page: str) -> list[str]:
 
 
 def functions(cell: NotebookNode) -> list[str]:
-    return [node.name for node in ast.parse(cell.source).body if isinstance(node, ast.FunctionDef)]
+    kinds = ast.FunctionDef | ast.ClassDef
+    return [node.name for node in ast.parse(cell.source).body if isinstance(node, kinds)]
 
 
 def in_place_of(solution: NotebookNode) -> NotebookNode | None:

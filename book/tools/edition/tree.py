@@ -73,9 +73,9 @@ def write(edition: Edition, folder: Path) -> None:
 
 
 def unwanted(folder: str, names: list[str]) -> set[str]:
-    """What is not copied: caches, and what studies keep of their trainings."""
+    """What is not copied: caches, a reader's own ViT, what studies keep of their trainings."""
     trainings = {"runs"} if Path(folder) == ROOT / "studies" else set()
-    return shutil.ignore_patterns("__pycache__", ".*")(folder, names) | trainings
+    return shutil.ignore_patterns("__pycache__", ".*", "my_vit.*")(folder, names) | trainings
 
 
 def for_students(folder: Path, left_out: frozenset[str]) -> None:

@@ -91,3 +91,14 @@ def test_nothing_is_sent_to_a_kernel_while_its_answer_is_awaited(tmp_path, monke
     notebooks.run(notebook, tmp_path)
     assert not sent
     assert "interactive" in str(notebook.cells[0].outputs)
+
+
+def test_each_notebook_begins_without_a_my_vit(tmp_path):
+    code = "import os\nprint(os.environ['MY_VIT'], os.listdir(os.environ['MY_VIT']))"
+    printed = set()
+    with notebooks.kernels(""):
+        for _ in range(2):
+            notebook = new_notebook(cells=[new_code_cell(code)])
+            notebooks.run(notebook, tmp_path)
+            printed.add(notebook.cells[0].outputs[0].text)
+    assert len(printed) == 2 and all(text.endswith(" []\n") for text in printed)

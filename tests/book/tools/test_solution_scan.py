@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from functools import cache
 
 import nbformat
@@ -25,7 +26,7 @@ def sources():
         for cell in notebooks.cells(path)
         if "solution" in notebooks.tags(cell)
         for secret in solutions(path)
-        if f"def {secret.name}(" in cell.source
+        if re.search(rf"(def|class) {secret.name}\(", cell.source)
     }
 
 

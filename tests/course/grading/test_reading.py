@@ -6,8 +6,8 @@ import nbformat
 import pytest
 
 from book.tools.edition.student import exchange
+from course.definitions import needed, statements
 from course.grading.answers import BOOK, answer, chapter, chapter_of
-from course.grading.definitions import needed, statements
 from course.grading.grade import Rules, Submission, grade
 from course.grading.notebook import Unreadable, read
 
