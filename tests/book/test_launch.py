@@ -103,6 +103,6 @@ import studies.inversion_and_training
                          capture_output=True)  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     results = len(list(ROOT.glob("book/results/*.json")))
-    assert ran.stdout.split() == ["114", "206", str(results)]
+    assert ran.stdout.split() == ["118", "206", str(results)]
     files = [path.relative_to(installed) for path in installed.glob("packages/**/*")]
     assert not [path for path in files if "solutions" in path.parts or "grading" in path.parts]
