@@ -81,12 +81,14 @@ def move_by(attempt: Attempt) -> None:
         "After the move the squares of a pair no longer sum to one. Check the signs: sin(a + b) = "
         "sin a cos b + cos a sin b, cos(a + b) = cos a cos b - sin a sin b.",
     )
-    turned = _turn_all(p, [2.0] * 3)
+    back = torch.full((n,), -2.0)  # a pair holds sine, then cosine, which turn the other way
     outcomes = {
         sincos(places + 2, dim): "With steps = 2 the rows are wrong.",
         sincos(places - 2, dim): "The rows move backwards.",
-        turned: "All pairs turn by the angle of the first. Pair i turns by omega_i * steps.",
-        _turn_all(p, [2 / 10000 ** (i / dim) for i in range(3)]): "The rates are off: the exponent "
+        turn(
+            p, back, base=1.0
+        ): "All pairs turn by the angle of the first. Pair i turns by omega_i * steps.",
+        turn(p, back, width=2 * dim): "The rates are off: the exponent "
         "is -2i / dim with i = 0, 1, ..., one for each pair.",
         p.roll(-2, 0): "The rows are shifted in the tensor. They are in any order: turn each by "
         "itself.",
@@ -99,27 +101,17 @@ def move_by(attempt: Attempt) -> None:
     attempt.expect_close(attempt(sincos(places, 10), 2), {sincos(places + 2, 10): message})
 
 
-def _turn_all(p: Tensor, angles: list[float]) -> Tensor:
-    """Turns each pair of every row by its angle, forward in place."""
-    sine, cosine = p[:, 0::2], p[:, 1::2]
-    by = torch.tensor(angles)
-    pairs = sine * by.cos() + cosine * by.sin(), cosine * by.cos() - sine * by.sin()
-    return torch.stack(pairs, -1).flatten(1)
+def line(old: int, new: int, corners: bool = False, nearest: bool = False) -> Tensor:
+    """Linear interpolation from `old` to `new` points, as a table [new, old]."""
+    i = torch.arange(float(new))
+    at = i * (old - 1) / max(new - 1, 1) if corners else (i + 0.5) * old / new - 0.5
+    at = (i * old / new).floor() if nearest else at.clamp(0, old - 1)
+    return (1 - (at[:, None] - torch.arange(old)).abs()).clamp(0)
 
 
-def bilinear(table: Tensor, old: tuple[int, int], new: tuple[int, int]) -> Tensor:
-    """Each new position as the weighted mean of at most four old ones, the corners kept."""
-    rows = []
-    for i in range(new[0]):
-        for j in range(new[1]):
-            u, v = i * (old[0] - 1) / (new[0] - 1), j * (old[1] - 1) / (new[1] - 1)
-            row = torch.zeros(table.shape[1])
-            for r in range(old[0]):
-                for c in range(old[1]):
-                    weight = max(0.0, 1 - abs(u - r)) * max(0.0, 1 - abs(v - c))
-                    row += weight * table[r * old[1] + c]
-            rows.append(row)
-    return torch.stack(rows)
+def plane(old: tuple[int, int], new: tuple[int, int], **kind: bool) -> Tensor:
+    """Bilinear interpolation of a grid in reading order, [new tokens, old tokens]."""
+    return torch.kron(*(line(a, b, **kind) for a, b in zip(old, new, strict=True)))
 
 
 @exercise()
@@ -143,7 +135,7 @@ def resample_linear(attempt: Attempt) -> None:
     mixed = interpolated(places.reshape(dim, *old), mode="bilinear", align_corners=True)
     message = "Channels and positions are mixed up. Bring dim before rows and columns by permuting."
     outcomes = {
-        bilinear(places, old, new): "The positions in between are wrong.",
+        plane(old, new, corners=True) @ places: "The positions in between are wrong.",
         interpolated(images, mode="bilinear"): "The corners do not stay where they are. "
         "F.interpolate has an argument for that.",
         interpolated(images, mode="bicubic", align_corners=True): "This is bicubic interpolation. "
@@ -158,7 +150,9 @@ def resample_linear(attempt: Attempt) -> None:
     attempt.expect_close(result[1:], outcomes)
     for grid in ((2, 3), (3, 4), (7, 2)):
         message = f"From 3 x 4 to {grid[0]} x {grid[1]} the result is wrong."
-        attempt.expect_close(call(table, grid)[1:], {bilinear(places, old, grid): message})
+        attempt.expect_close(
+            call(table, grid)[1:], {plane(old, grid, corners=True) @ places: message}
+        )
 
 
 ALONE = "the result is wrong, though one row or one column alone is right."
