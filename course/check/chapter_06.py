@@ -12,22 +12,17 @@ from course.check.exercise import exercise
 
 def table_of(kernel: Tensor, rows: int, columns: int, wrap: str = "") -> Tensor:
     """The table of a convolution, one entry after the other; ``wrap`` plants a mistake."""
-    table = torch.zeros(rows * columns, rows * columns)
-    half = len(kernel) // 2
-    for r in range(rows):
-        for s in range(columns):
-            for dr in range(-half, half + 1):
-                for ds in range(-half, half + 1):
-                    at = r + dr, s + ds
-                    inside = 0 <= at[0] < rows and 0 <= at[1] < columns
-                    if wrap == "around":
-                        at = (at[0] % rows, at[1] % columns)
-                        inside = True
-                    place = at[0] * columns + at[1]
-                    if wrap == "row":  # the next position of the list, in whichever row that is
-                        inside = 0 <= place < rows * columns
-                    if inside:
-                        table[r * columns + s, place] += kernel[dr + half, ds + half]
+    table, half = torch.zeros(rows * columns, rows * columns), len(kernel) // 2
+    for r, s, i, j in itertools.product(*map(range, (rows, columns, *kernel.shape))):
+        down, right = r + i - half, s + j - half
+        inside = 0 <= down < rows and 0 <= right < columns
+        if wrap == "around":
+            down, right, inside = down % rows, right % columns, True
+        place = down * columns + right
+        if wrap == "row":  # the next position of the list, in whichever row that is
+            inside = 0 <= place < rows * columns
+        if inside:
+            table[r * columns + s, place] += kernel[i, j]
     return table
 
 
@@ -78,12 +73,9 @@ def layers_needed(attempt: Attempt) -> None:
     inputs = torch.tensor(kernels).double(), torch.tensor(fields).double()
     result = attempt(*inputs, shape=dict(cases=len(fields)))
     exact, nothing = slice(3), slice(6, 7)  # the last layer adds no more than is needed; no layer
-    expected = torch.tensor(
-        [
-            float(next(n for n in range(field) if len(seen([[kernel, 1, 0]] * n, 0)) >= field))
-            for kernel, field in zip(kernels, fields, strict=True)
-        ]
-    )
+    cases = zip(kernels, fields, strict=True)
+    least = [next(n for n in range(f) if len(seen([[k, 1, 0]] * n, 0)) >= f) for k, f in cases]
+    expected = torch.tensor(least).double()
     attempt.expect(
         not close(result, (inputs[1] / inputs[0]).ceil()),
         "You divide by the filter's width, as if fields of neighbours did not overlap. By how many "

@@ -93,7 +93,9 @@ def place_error(attempt: Attempt) -> None:
         mean(lambda a, b: a * a + b * b): "These are squares of distances.",
         mean(lambda a, b: a * a + b * b).sqrt(): "This is the root of the mean square: take "
         "the root for each token, then the mean.",
-        by_rows(rows, columns, 9): "The number of the patch is turned into a row and a column "
+        away(
+            torch.full((15,), 9 // rows * columns), columns
+        ): "The number of the patch is turned into a row and a column "
         "by the number of rows. Patches are counted along a row: divide by the number of columns.",
         torch.tensor(14 / 15): "This counts tokens that miss, not how far they miss.",
         torch.arange(15.0).sub(9).abs().mean(): "This is the difference of the patches' "
@@ -115,14 +117,6 @@ def away(found: Tensor, columns: int) -> Tensor:
     """Mean distance of positions from those found for them, both counted along the rows."""
     here = torch.arange(len(found))
     down, right = found // columns - here // columns, found % columns - here % columns
-    return (down.square() + right.square()).sqrt().mean()
-
-
-def by_rows(rows: int, columns: int, number: int) -> Tensor:
-    """The mean distance to a position whose number is divided by the wrong length."""
-    row, column = divmod(number, rows)
-    down = torch.arange(rows)[:, None] - row
-    right = torch.arange(columns) - column
     return (down.square() + right.square()).sqrt().mean()
 
 

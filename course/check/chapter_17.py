@@ -126,17 +126,16 @@ def by_weights(attempt: Attempt) -> None:
     first = torch.zeros(tokens, 1)
     first[0] = 1
 
-    def jacobian(behind: Tensor, patches: Tensor) -> Tensor:
-        return torch.einsum("oti,tj->oij", behind, patches).reshape(out, dim * n)
-
-    def by_columns(behind: Tensor, patches: Tensor) -> Tensor:
-        return torch.einsum("oti,tj->oji", behind, patches).reshape(out, dim * n)
+    def jacobian(behind: Tensor, patches: Tensor, order: str = "oij") -> Tensor:
+        return torch.einsum(f"oti,tj->{order}", behind, patches).reshape(out, dim * n)
 
     only = patches * first
     outcomes = {
         jacobian(behind, only): "With one patch that is not zero the result is wrong. It should be "
         "K_oi a_j.",
-        by_columns(behind, only): "The entries of W are read column by column. Read them row by "
+        jacobian(
+            behind, only, "oji"
+        ): "The entries of W are read column by column. Read them row by "
         "row: entry [i, j] belongs at i * n + j.",
         jacobian(behind.sum(1, keepdim=True), only.sum(0, keepdim=True)): "The sums are taken "
         "before the product. Each patch meets its own part of behind.",

@@ -43,12 +43,8 @@ def gaussian_weights(attempt: Attempt) -> None:
     n = len(places)
 
     def weights(width: float, power: float = 2, half: float = 2) -> torch.Tensor:
-        table = torch.zeros(n, n)
-        for i in range(n):
-            for j in range(n):
-                distance = sum((places[i][k] - places[j][k]) ** 2 for k in (0, 1)) ** 0.5
-                table[i, j] = torch.exp(-(distance**power) / (half * width**power))
-        return table
+        distances = torch.stack([(places - place).norm(dim=1) for place in places])
+        return torch.exp(-(distances**power) / (half * width**power))
 
     def rows(table: torch.Tensor) -> torch.Tensor:
         return table / table.sum(1, keepdim=True)

@@ -113,8 +113,7 @@ def gru_step(attempt: Attempt) -> None:
             "outside": r * t[2],
             "none": t[2],
             "product": r * (t[2] - c[8:]) + c[8:],
-            "inside": ((u[4 * order[2] : 4 * order[2] + 4]) @ (r * h).T).T
-            + (c * biases)[4 * order[2] : 4 * order[2] + 4],
+            "inside": r * h @ u[8:].T + c[8:],
             "all": r * (t[2] + s[2]) - s[2],
         }[reset]
         n = s[2] + gated
@@ -174,9 +173,8 @@ def contrastive_loss(attempt: Attempt) -> None:
         scores = a @ b.T / temperature
         total = torch.tensor(0.0)
         for side in sides:
-            away = scores.exp().sum(side).log() - scores.diagonal()
-            if not own:  # the pair itself is left out below
-                away = (scores.exp().sum(side) - scores.diagonal().exp()).log() - scores.diagonal()
+            others = scores.exp().sum(side) - (not own) * scores.diagonal().exp()
+            away = others.log() - scores.diagonal()
             total = total + (away.mean() if mean else away.sum())
         return total / len(sides)
 
