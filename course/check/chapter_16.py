@@ -180,54 +180,39 @@ def block_without(attempt: Attempt) -> None:
             outcomes[whole] = "Nothing is missing: this is the whole block."
         attempt.expect_close(attempt(x, missing, *PARTS), outcomes | mistakes)
 
-    expect(
-        "nothing",
-        whole,
-        {
-            mixed(x) + mlp(norm2(x)): "The second step reads x, not what the first step made.",
-            mlp(norm2(mixed(x))): "The second step lacks its residual connection.",
-            norm2(norm1(x + attention(x)) + mlp(norm1(x + attention(x)))): "The norms come after "
-            "the additions. Here they come before the parts.",
-        },
-    )
-    expect(
-        "attention",
-        x + mlp(norm2(x)),
-        {
-            x + norm1(x) + mlp(norm2(x + norm1(x))): "Without attention norm1 has no reader. You "
-            "add its output.",
-            norm1(x) + mlp(norm2(norm1(x))): "You put norm1 in the stream. Without attention the "
-            "first step is the identity.",
-            2 * x + mlp(norm2(2 * x)): "Attention gives nothing, but x is added to itself.",
-        },
-    )
-    expect(
-        "mlp",
-        mixed(x),
-        {
-            mixed(x) + norm2(mixed(x)): "Without MLP norm2 has no reader. You add its output.",
-            norm2(mixed(x)): "You put norm2 in the stream. Without MLP the second step is the "
-            "identity.",
-        },
-    )
+    mistakes = {
+        mixed(x) + mlp(norm2(x)): "The second step reads x, not what the first step made.",
+        mlp(norm2(mixed(x))): "The second step lacks its residual connection.",
+        norm2(norm1(x + attention(x)) + mlp(norm1(x + attention(x)))): "The norms come after the "
+        "additions. Here they come before the parts.",
+    }
+    expect("nothing", whole, mistakes)
+    mistakes = {
+        x + norm1(x) + mlp(norm2(x + norm1(x))): "Without attention norm1 has no reader. You add "
+        "its output.",
+        norm1(x) + mlp(norm2(norm1(x))): "You put norm1 in the stream. Without attention the first "
+        "step is the identity.",
+        2 * x + mlp(norm2(2 * x)): "Attention gives nothing, but x is added to itself.",
+    }
+    expect("attention", x + mlp(norm2(x)), mistakes)
+    mistakes = {
+        mixed(x) + norm2(mixed(x)): "Without MLP norm2 has no reader. You add its output.",
+        norm2(mixed(x)): "You put norm2 in the stream. Without MLP the second step is the "
+        "identity.",
+    }
+    expect("mlp", mixed(x), mistakes)
     first = x + attention(x)
-    expect(
-        "norm",
-        first + mlp(first),
-        {
-            first + mlp(norm2(first)): "norm1 is gone, norm2 is still there.",
-            mixed(x) + mlp(mixed(x)): "norm2 is gone, norm1 is still there.",
-        },
-    )
-    expect(
-        "residual",
-        mlp(norm2(alone)),
-        {
-            mlp(norm2(mixed(x))): "The first residual connection is still there.",
-            alone + mlp(norm2(alone)): "The second residual connection is still there.",
-            mlp(x): "The MLP reads x, and what attention gave is dropped.",
-        },
-    )
+    mistakes = {
+        first + mlp(norm2(first)): "norm1 is gone, norm2 is still there.",
+        mixed(x) + mlp(mixed(x)): "norm2 is gone, norm1 is still there.",
+    }
+    expect("norm", first + mlp(first), mistakes)
+    mistakes = {
+        mlp(norm2(mixed(x))): "The first residual connection is still there.",
+        alone + mlp(norm2(alone)): "The second residual connection is still there.",
+        mlp(x): "The MLP reads x, and what attention gave is dropped.",
+    }
+    expect("residual", mlp(norm2(alone)), mistakes)
 
 
 def linear(out: int) -> nn.Linear:
