@@ -1,7 +1,5 @@
 """Chapter 3: tables of positions, and positions that act on scores."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -50,13 +48,9 @@ def add_positions(attempt: Attempt) -> None:
 
 
 def sincos(places: Tensor, dim: int) -> Tensor:
-    """The table of the chapter, number by number, at any positions."""
-    table = torch.empty(len(places), dim)
-    for row, place in enumerate(places.tolist()):
-        for i in range(dim // 2):
-            angle = place / 10000 ** (2 * i / dim)
-            table[row, 2 * i], table[row, 2 * i + 1] = math.sin(angle), math.cos(angle)
-    return table
+    """The table of the chapter, at any positions."""
+    angles = places[:, None] / 10000 ** (torch.arange(0, dim, 2) / dim)
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
 
 
 @exercise("n, dim")
@@ -189,23 +183,21 @@ def relative_bias(attempt: Attempt) -> None:
 
 
 def by_pairs(
-    table: Tensor, grid: tuple[int, int], shift: int = 1, order: list[int] | None = None
+    table: Tensor, grid: tuple[int, int], shift: int = 1, order: Tensor | None = None
 ) -> Tensor:
-    """The entry of every pair of tokens, in a loop; the arguments after grid make mistakes."""
-    tokens = grid[0] * grid[1]
-    order = order or list(range(tokens))
-    bias = torch.empty(tokens, tokens)
-    for i in range(tokens):
-        for j in range(tokens):
-            (r, c), (key_r, key_c) = divmod(order[i], grid[1]), divmod(order[j], grid[1])
-            row, column = key_r - r + shift * (grid[0] - 1), key_c - c + shift * (grid[1] - 1)
-            bias[i, j] = table[row % len(table), column % table.shape[1]]
-    return bias
+    """The entry of every pair of tokens; the arguments after grid make mistakes."""
+    order = torch.arange(grid[0] * grid[1]) if order is None else order
+    places = order // grid[1], order % grid[1]
+    row, column = (
+        (place - place[:, None] + shift * (side - 1)) % size
+        for place, side, size in zip(places, grid, table.shape, strict=True)
+    )
+    return table[row, column]
 
 
-def down_the_columns(grid: tuple[int, int]) -> list[int]:
+def down_the_columns(grid: tuple[int, int]) -> Tensor:
     """The positions of a grid, counted column by column."""
-    return torch.arange(grid[0] * grid[1]).reshape(grid).T.flatten().tolist()
+    return torch.arange(grid[0] * grid[1]).reshape(grid).T.flatten()
 
 
 @exercise()
@@ -265,7 +257,7 @@ def rotary_2d(attempt: Attempt) -> None:
 
     outcomes = {
         by_place(torch.arange(15)): f"On a grid of 3 x 5 {ALONE}",
-        by_place(torch.tensor(down_the_columns(grid))): DOWNWARDS,
+        by_place(down_the_columns(grid)): DOWNWARDS,
     }
     attempt.expect_close(result, outcomes)
 

@@ -268,13 +268,12 @@ def convolution_by_attention(attempt: Attempt) -> None:
 
 
 def nine_heads(x: Tensor, weight: Tensor, grid: tuple, sharpness: float, power: int) -> Tensor:
-    """The exercise's formula, number by number."""
-    places = list(itertools.product(range(grid[0]), range(grid[1])))
+    """The exercise's formula, head by head."""
+    places = torch.cartesian_prod(*map(torch.arange, grid))
     result = torch.zeros(len(x), len(places), len(weight))
     for row, column in itertools.product(range(3), range(3)):
-        for i, (down, right) in enumerate(places):
-            squared = [(down + row - 1 - r) ** 2 + (right + column - 1 - c) ** 2 for r, c in places]
-            scores = -sharpness * torch.tensor(squared) ** (power / 2)
-            averaged = torch.einsum("j,bjd->bd", scores.softmax(0), x)
-            result[:, i] += averaged @ weight[:, :, row, column].T
+        aims = places + torch.tensor([row - 1, column - 1])
+        distances = (aims[:, None] - places).double().norm(dim=-1)
+        weights = (-sharpness * distances**power).softmax(1)  # [queries, keys]
+        result += weights @ x @ weight[:, :, row, column].T
     return result

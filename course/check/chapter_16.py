@@ -1,5 +1,7 @@
 """Chapter 16: how many steps descent takes, and a block without some of its parts."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -220,39 +222,15 @@ def linear(out: int) -> nn.Linear:
     return nn.utils.skip_init(nn.Linear, 4, out)
 
 
-class Mirrored(nn.Module):
-    """A linear map, and its negative beside it: the entries of the output add up to nothing."""
+class Wired(nn.Module):
+    """Linear maps, and a function of the input and of them that gives the output."""
 
-    def __init__(self) -> None:
+    def __init__(self, wire: Callable[..., Tensor], *outs: int) -> None:
         super().__init__()
-        self.map = linear(3)
+        self.wire, self.maps = wire, nn.ModuleList(map(linear, outs))
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([self.map(x), -self.map(x)], 1)
-
-
-class Idle(nn.Module):
-    """A linear map, and one that is computed and dropped."""
-
-    def __init__(self, dropped: bool) -> None:
-        super().__init__()
-        self.map, self.idle = linear(3), linear(5)
-        self.dropped = dropped
-
-    def forward(self, x: Tensor) -> Tensor:
-        idle = 0 * self.idle(x).sum() if self.dropped else 0
-        return self.map(x) + idle
-
-
-class Balanced(nn.Module):
-    """A linear map whose output is 0 here and nowhere else."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.map = linear(3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.map(x) - self.map(x).detach()
+        return self.wire(x, *self.maps)
 
 
 @exercise()
@@ -278,12 +256,14 @@ def unused_numbers(attempt: Attempt) -> None:
 
     expect(x, linear(3), 0, "A linear layer uses all of its 15 numbers.", used=15)
     message = "A layer with 25 numbers is never called, another with 15 is used."
-    expect(x, Idle(dropped=False), 25, message, used=15, tensors=2, none=0)
+    expect(x, Wired(lambda x, used, idle: used(x), 3, 5), 25, message, used=15, tensors=2, none=0)
     message = "A layer with 25 numbers is called, and multiplied by 0."
-    expect(x, Idle(dropped=True), 25, message, tensors=2, only_none=0)
+    dropped = Wired(lambda x, used, idle: used(x) + 0 * idle(x).sum(), 3, 5)
+    expect(x, dropped, 25, message, tensors=2, only_none=0)
     message = "The output is a linear map and its negative; all 15 numbers count."
-    expect(x, Mirrored(), 0, message, sums=15)
-    expect(x, Balanced(), 0, "An output may be 0 and still change with all 15 numbers.", zero=15)
+    expect(x, Wired(lambda x, f: torch.cat([f(x), -f(x)], 1), 3), 0, message, sums=15)
+    message = "An output may be 0 and still change with all 15 numbers."
+    expect(x, Wired(lambda x, f: f(x) - f(x).detach(), 3), 0, message, zero=15)
     message = (
         "One feature of x is 0 in the whole batch: the 3 weights that read it have no influence."
     )

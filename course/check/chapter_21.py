@@ -85,8 +85,7 @@ def patched(attempt: Attempt) -> None:
             into: Tensor, kept: Tensor, new: Tensor, tokens: list[int], name: str = name
         ) -> Tensor:
             given = kept.clone()
-            for i in tokens:
-                given[:, i] = new[:, i]
+            given[:, tokens] = new[:, tokens]
             return with_given(model, into, name, given)
 
         for tokens in ([1, 3, 4], [0]):
@@ -171,11 +170,8 @@ def sparse_codes(attempt: Attempt) -> None:
     scores = x @ encoder.T + bias
 
     def keep(scores: Tensor, k: int, by: Tensor) -> Tensor:
-        kept = torch.zeros_like(scores)
-        for new, row, size in zip(kept, scores, by, strict=True):
-            for j in size.sort(descending=True).indices[:k].tolist():
-                new[j] = row[j]
-        return kept
+        largest = by.sort(descending=True).indices[:, :k]
+        return torch.zeros_like(scores).scatter(1, largest, scores.gather(1, largest))
 
     positive = torch.where(scores > 0, scores, 0)
     for k in (2, 3):
