@@ -89,10 +89,8 @@ def sharpest(attempt: Attempt) -> None:
     message = "A longer start gives another value. Scale it to length 1."
     attempt.expect_close(attempt(100 * start, product_with(downward), 60), {-5.0: message})
     early = attempt(start, product_with(downward), 2)
-    attempt.expect(
-        (early - torch.tensor(-5.0)).abs() > 1e-6,
-        "After two steps the value is exact: another method than power iteration is at work.",
-    )
+    message = "After two steps the value is exact: another method than power iteration is at work."
+    attempt.expect((early - torch.tensor(-5.0)).abs() > 1e-6, message)
 
 
 @exercise()
