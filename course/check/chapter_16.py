@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from course.check.attempt import Attempt, NotYet, Outcomes, normal_draws
+from course.check.chapter_12 import matrix
 from course.check.exercise import exercise
 
 ENOUGH = 0.02  # fraction of the error in any direction, after 150 steps with condition number 30
@@ -48,11 +49,7 @@ class Map:
     """A matrix with given singular values, that counts its products."""
 
     def __init__(self, out: int, values: Tensor, seed: int) -> None:
-        normal = normal_draws(seed)
-        n = len(values)
-        left = torch.linalg.qr(normal(out, n).to(values))[0]
-        self.right = torch.linalg.qr(normal(n, n).to(values))[0].T  # rows are singular vectors
-        self.matrix = (left * values) @ self.right
+        self.matrix, self.right = matrix(values.tolist(), out, len(values), seed)
         self.pushes = self.pulls = 0
 
     def push(self, v: Tensor) -> Tensor:

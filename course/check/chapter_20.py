@@ -1,8 +1,11 @@
 """Chapter 20: variance over positions, Gaussian weights, the gain of averaging, given weights."""
 
+from functools import partial
+
 import torch
 
 from course.check.attempt import Attempt, normal_draws
+from course.check.chapter_14 import mixed
 from course.check.exercise import exercise
 
 
@@ -104,14 +107,7 @@ def with_weights(attempt: Attempt) -> None:
     x, values, out = normal(2, 3, 8), normal(8, 8), normal(8, 8)
     weights = normal(4, 3, 3).softmax(-1)
 
-    def by_head(
-        weights: torch.Tensor, values: torch.Tensor, out: torch.Tensor, interleaved: bool = False
-    ) -> torch.Tensor:
-        v = x @ values
-        heads = torch.arange(8) % 4 if interleaved else torch.arange(8) // 2
-        z = torch.stack([(weights[heads[j]] @ v[..., j, None])[..., 0] for j in range(8)], -1)
-        return z @ out
-
+    by_head = partial(mixed, x)
     outcomes = {
         by_head(weights, values, out): "For four heads of width 2 the result is wrong.",
         by_head(weights, values, torch.eye(8)): "The output map is not applied.",

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from course.check.attempt import Attempt, Outcomes, normal_draws
+from course.check.chapter_14 import mixed
 from course.check.exercise import exercise
 
 
@@ -155,16 +156,7 @@ def static_mixing(attempt: Attempt) -> None:
     values, out, identity = normal(dim, dim), normal(dim, dim), torch.eye(dim)
     weights = scores.exp() / scores.exp().sum(2, keepdim=True)
 
-    def mix(
-        weights: Tensor, values: Tensor = identity, out: Tensor = identity, turn: bool = False
-    ) -> Tensor:
-        """Each head's weights times its slice of the values; `turn`: slices of every third."""
-        v, mixed = x @ values, torch.zeros(batch, n, dim)
-        for h, weight in enumerate(weights):
-            part = slice(h, None, heads) if turn else slice(2 * h, 2 * h + 2)
-            mixed[..., part] = weight @ v[..., part]
-        return mixed @ out
-
+    mix = partial(mixed, x, values=identity, out=identity)
     each = torch.stack([mix(weights)[..., 2 * h : 2 * h + 2] for h in range(heads)], 1)
     outcomes = {
         mix(weights): "With identities as values and out the result is wrong.",
@@ -174,7 +166,7 @@ def static_mixing(attempt: Attempt) -> None:
         mix((scores / 2**0.5).softmax(2)): "The scores are divided by a root, as products of "
         "queries and keys are. Take them as they are.",
         mix(weights.transpose(1, 2)): "The weights are transposed: row i holds those of token i.",
-        mix(weights, turn=True): "The heads have every third feature. A head has a slice of "
+        mix(weights, interleaved=True): "The heads have every third feature. A head has a slice of "
         "features that lie side by side.",
         each.reshape(batch, n, dim): "The heads are put one after another along the tokens. Move "
         "their axis after that of the tokens before they are put side by side.",
@@ -183,17 +175,17 @@ def static_mixing(attempt: Attempt) -> None:
     }
     attempt.expect_close(attempt(x, scores, identity, identity), outcomes)
     outcomes = {
-        mix(weights, values): "With an identity as out the result is wrong.",
+        mix(weights, values=values): "With an identity as out the result is wrong.",
         mix(weights): "The values are not used: the tokens themselves are mixed.",
-        mix(weights, values.T): "The matrix of the values is transposed: x @ values.",
+        mix(weights, values=values.T): "The matrix of the values is transposed: x @ values.",
         mix(weights) @ values: "The values multiply what the heads have mixed. They come before.",
     }
     attempt.expect_close(attempt(x, scores, values, identity), outcomes)
     outcomes = {
-        mix(weights, values, out): "With random values and out the result is wrong.",
-        mix(weights, values): "out is not used.",
-        mix(weights, values, out.T): "out is transposed: what the heads give @ out.",
-        mix(weights, values @ out): "out comes before the heads mix. It comes after.",
+        mix(weights, values=values, out=out): "With random values and out the result is wrong.",
+        mix(weights, values=values): "out is not used.",
+        mix(weights, values=values, out=out.T): "out is transposed: what the heads give @ out.",
+        mix(weights, values=values @ out): "out comes before the heads mix. It comes after.",
     }
     attempt.expect_close(attempt(x, scores, values, out), outcomes)
 
