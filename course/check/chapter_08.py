@@ -95,10 +95,8 @@ def matched_similarity(attempt: Attempt) -> None:
         other = base[[0, 0, 1, 1, 2]] + 0.3 * normal_draws(seed)(n, c * h * w)
         cosines = (base @ F.normalize(other, dim=1).T).abs()  # [n, n]
         b, shaped = other.view(n, c, h, w), base.view(n, c, h, w)
-        centred = (
-            F.normalize(base - base.mean(1, True), dim=1)
-            @ F.normalize(other - other.mean(1, True), dim=1).T
-        )
+        one, two = (F.normalize(each - each.mean(1, True), dim=1) for each in (base, other))
+        centred = one @ two.T
         result = attempt(shaped, b)
         attempt.expect(
             not close(result, greedy(cosines)) or close(result, best(cosines)),

@@ -188,14 +188,13 @@ def left_out(attempt: Attempt) -> None:
         rows = [torch.arange(len(x)) != i for i in range(len(x))]
         return torch.cat([fitted(x[r], y[r], penalty, x[~r]) for r in rows])
 
-    def leverage(x: Tensor, penalty: float, share: float = 1 / n) -> Tensor:
-        u = x - x.mean(0)
-        system = u.T @ u + penalty * torch.eye(features)
-        return (u @ torch.linalg.solve(system, u.T)).diagonal()[:, None] + share
+    def leverage(x: Tensor, penalty: float) -> Tensor:  # what each target adds to its own fit
+        return fitted(x, torch.eye(n), penalty, x).diagonal()[:, None]
 
     def mistakes(x: Tensor, y: Tensor, penalty: float) -> Outcomes:
         fit = fitted(x, y, penalty, x)
-        h, bare = leverage(x, penalty), leverage(x, penalty, 0.0)
+        h = leverage(x, penalty)
+        bare = h - 1 / n
         return {
             fit: "This is the fit to all rows: each row has seen its own target.",
             (y - fit) / (1 - h): "These are errors of rows left out. Subtract them from targets.",
