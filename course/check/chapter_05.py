@@ -68,8 +68,7 @@ def mix_tokens(attempt: Attempt) -> None:
 def distance_from_alike(attempt: Attempt) -> None:
     """x [batch, tokens, dim] -> [batch]."""
     batch, tokens, dim = 3, 4, 5
-    normal = normal_draws(seed=0)
-    x = 2 * normal(batch, tokens, dim) + 1
+    x = 2 * normal_draws(seed=0)(batch, tokens, dim) + 1
     away = x - x.mean(1, keepdim=True)
     outcomes = {
         size(away) / size(x): "For tokens drawn at random the distance is wrong.",

@@ -1,6 +1,7 @@
 """Chapter 11: single steps of generating an input, and an image robust to shifts."""
 
 from collections.abc import Iterable
+from functools import partial
 from itertools import product
 
 import torch
@@ -175,10 +176,7 @@ def robust_images(attempt: Attempt) -> None:
     start = 0.5 + 0.05 * draw(n, channels, height, width)
     wanted = torch.tensor([2, 0, 3])
     w = model.w.detach()[wanted]
-
-    def climb(shifts: list[tuple[int, int]], steps: int, step_size: float) -> Tensor:
-        return attempt(start, wanted, model, shifts, steps, step_size)
-
+    climb = partial(attempt, start, wanted, model)
     still = [(0, 0)]
     result = climb(still, 1, 0.02)
     attempt.expect(not torch.equal(result, start), "The images are still the start after a step.")

@@ -73,8 +73,7 @@ def undo_residual(attempt: Attempt) -> None:
 @exercise()
 def asymptotic_rate(attempt: Attempt) -> None:
     """x [n], branch [n] -> [n] -> one number."""
-    normal = normal_draws(seed=2)
-    x = normal(5)
+    x = normal_draws(seed=2)(5)
     turn, stretch = torch.tensor([[0.0, -0.25], [1.0, 0.0]]), torch.tensor([[0.1, 9.0], [0.0, 0.2]])
     matrix = torch.block_diag(turn, stretch, torch.tensor([[-0.3]]))
     values = torch.linalg.svdvals(matrix)

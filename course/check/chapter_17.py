@@ -1,5 +1,7 @@
 """Chapter 17: models made of parts, and how fast descent goes."""
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -67,10 +69,7 @@ def stitched(attempt: Attempt) -> None:
     noisy = target + normal(batch, tokens, e)
     ridge = 6.0
     x, y = moved.flatten(0, 1), noisy.flatten(0, 1)
-
-    def by(ridge: float) -> Tensor:
-        return fitted(x, y, ridge, at=new)
-
+    by = partial(fitted, x, y, at=new)
     table = torch.cat([x, torch.ones(len(x), 1)], 1)
     all_alike = torch.linalg.solve(table.T @ table + ridge * torch.eye(d + 1), table.T @ y)
     apart = [fitted(moved[:, t], noisy[:, t], ridge, at=new[:, t]) for t in range(tokens)]

@@ -1,5 +1,7 @@
 """Chapter 21: means and other images' tokens put in, read-outs, relevance, sparse codes."""
 
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 
@@ -53,10 +55,7 @@ def with_mean(attempt: Attempt) -> None:
     x, known = normal(3, 2, 4), normal(6, 2, 4)
     for name in ("first", "second"):
         there, here = (branch_of(model, t, name) for t in (known, x))
-
-        def put_in(given: Tensor | None, name: str = name) -> Tensor:
-            return with_given(model, x, name, given)
-
+        put_in = partial(with_given, model, x, name)
         outcomes = {
             put_in(there.mean(0)): f"With the mean in the place of {name!r} the logits are wrong.",
             put_in(None): "The model is whole: nothing is put in.",
