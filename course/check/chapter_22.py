@@ -242,9 +242,7 @@ def follow_rules(attempt: Attempt) -> None:
         table = {stages: float(a) for stages, a in zip(STAGES, accuracies, strict=True)}
         asked: list[object] = []
 
-        def score(
-            stages: str, table: dict[str, float] = table, asked: list[object] = asked
-        ) -> float:
+        def score(stages: str, table=table, asked=asked) -> float:
             asked.append(stages)
             if stages not in STAGES:
                 raise ValueError(f"score takes three letters, each 0 or 1: got {stages!r}")
