@@ -166,8 +166,7 @@ def partial_correlation(attempt: Attempt) -> None:
     x, y = x + 4 * z, y - 3 * z
 
     def plain(x: Tensor, y: Tensor) -> Tensor:
-        x, y = x - x.mean(), y - y.mean()
-        return x @ y / (x.norm() * y.norm())
+        return torch.corrcoef(torch.stack([x, y]))[0, 1]
 
     outcomes = {
         0.6: "With x and y that depend on z the result is wrong.",
