@@ -6,6 +6,7 @@ The edition's ``edition.json`` names the pages and labels; without it nothing ch
 import json
 import posixpath
 from functools import cache
+from itertools import groupby
 
 from docutils import nodes
 from sphinx.addnodes import pending_xref
@@ -64,13 +65,9 @@ def resolve(
 
 def listed(numbers: list[int]) -> str:
     """Chapters by their numbers in order: "chapters 3, 5 to 13 and 15"."""
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and spans[-1][-1] == number - 1:
-            spans[-1] = [spans[-1][0], number]
-        else:
-            spans.append([number])
-    *first, last = (" to ".join(map(str, span)) for span in spans)
+    runs = groupby(enumerate(numbers), key=lambda item: item[1] - item[0])  # alike within a run
+    spans = [[number for _, number in run] for _, run in runs]
+    *first, last = (" to ".join(map(str, sorted({span[0], span[-1]}))) for span in spans)
     listing = f"{', '.join(first)} and {last}" if first else last
     return f"chapter{'s' * (len(numbers) > 1)} {listing}"
 

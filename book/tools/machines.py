@@ -23,9 +23,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from book.tools import notebooks
 from book.tools.address import ROOT, git
-from course.claims.ledger import MACHINES, MIME, machines
+from course.claims.ledger import MACHINES, MIME, harvest, machines
 
 SCRATCH = ROOT / "_build" / "machines"
 PYTEST = [sys.executable, "-m", "pytest", "-pno:cacheprovider", "-pbook.tools.machines"]
@@ -111,10 +110,7 @@ def read(name: str, folder: Path) -> dict[str, Any]:
 
 def on_pages() -> dict[str, float]:
     """The figures of all verdicts as the notebooks have them stored, means over the seeds."""
-    every = map(notebooks.read, notebooks.of_the_book())
-    outputs = (output for notebook in every for output in notebooks.outputs(notebook))
-    stored = (output.get("metadata", {}).get(MIME) for output in outputs)
-    return {about["id"]: mean(about["seeds"]) for about in stored if about and about["seeds"]}
+    return {name: mean(found.seeds) for name, found in harvest().items() if found.seeds}
 
 
 def processor() -> str:

@@ -81,14 +81,10 @@ def works() -> dict[str, Work]:
         people = [" ".join([*p.prelast_names, *p.last_names]) for p in entry.persons["author"]]
         people = [str(Text.from_latex(name)) for name in people]
         authors = f"{people[0]} *et al.*" if len(people) > 2 else " and ".join(people)
-        fields, address = entry.fields, f"references.md#{key}"
-        for field, start in (
-            ("url", ""),
-            ("doi", "https://doi.org/"),
-            ("eprint", "https://arxiv.org/abs/"),
-        ):
-            address = start + fields[field] if field in fields else address
-        address = address.replace("(", "%28").replace(")", "%29")
+        starts = {"url": "", "doi": "https://doi.org/", "eprint": "https://arxiv.org/abs/"}
+        fields = entry.fields
+        links = [start + fields[name] for name, start in starts.items() if name in fields]
+        address = [f"references.md#{key}", *links][-1].replace("(", "%28").replace(")", "%29")
         found[key] = Work(authors, fields["year"], address)
     return found
 

@@ -11,6 +11,7 @@ from typing import Any
 from PIL import Image
 
 from book._ext.claims import counts, verdicts
+from book._ext.figures import figures as book_figures
 from book._ext.figures import find, picture
 from book.tools import script
 from book.tools.notebooks import cells, display_data, figure_name
@@ -29,12 +30,7 @@ STILL = re.compile(
 @cache
 def figures() -> dict[str, tuple[str, bytes]]:
     """Alternative text and PNG of every named figure of the chapters."""
-    images: dict[str, tuple[str, bytes]] = {}
-    for cell in (cell for path in chapters() for cell in cells(path) if figure_name(cell)):
-        for data in display_data(cell):
-            if image := picture(cell, data):
-                images.setdefault(figure_name(cell), image)
-    return images
+    return {figure_name(cell): picture(cell, data) for _, cell, data in book_figures()}
 
 
 def cut(file: bytes, part: str) -> bytes:

@@ -74,11 +74,10 @@ def build(out: Path = OUT) -> None:
 def print_all(out: Path = OUT) -> None:
     with chromium.browser() as browser:
         for deck in DECKS:
-            tab = browser.new_page(viewport={"width": 1280, "height": 720})
-            tab.goto(f"{(out / deck).with_suffix('.html').resolve().as_uri()}?print-pdf")
-            tab.wait_for_selector("html[data-settled]", state="attached", timeout=60_000)
-            tab.pdf(path=out / f"{deck}.pdf", prefer_css_page_size=True, print_background=True)
-            tab.close()
+            with browser.new_page(viewport={"width": 1280, "height": 720}) as tab:
+                tab.goto(f"{(out / deck).with_suffix('.html').resolve().as_uri()}?print-pdf")
+                tab.wait_for_selector("html[data-settled]", state="attached", timeout=60_000)
+                tab.pdf(path=out / f"{deck}.pdf", prefer_css_page_size=True, print_background=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Chapter 3: tables of positions, and positions that act on scores."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -50,13 +48,9 @@ def add_positions(attempt: Attempt) -> None:
 
 
 def sincos(places: Tensor, dim: int) -> Tensor:
-    """The table of the chapter, number by number, at any positions."""
-    table = torch.empty(len(places), dim)
-    for row, place in enumerate(places.tolist()):
-        for i in range(dim // 2):
-            angle = place / 10000 ** (2 * i / dim)
-            table[row, 2 * i], table[row, 2 * i + 1] = math.sin(angle), math.cos(angle)
-    return table
+    """The table of the chapter, at any positions."""
+    angles = places[:, None] / 10000 ** (torch.arange(0, dim, 2) / dim)
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
 
 
 @exercise("n, dim")
@@ -81,12 +75,14 @@ def move_by(attempt: Attempt) -> None:
         "After the move the squares of a pair no longer sum to one. Check the signs: sin(a + b) = "
         "sin a cos b + cos a sin b, cos(a + b) = cos a cos b - sin a sin b.",
     )
-    turned = _turn_all(p, [2.0] * 3)
+    back = torch.full((n,), -2.0)  # a pair holds sine, then cosine, which turn the other way
     outcomes = {
         sincos(places + 2, dim): "With steps = 2 the rows are wrong.",
         sincos(places - 2, dim): "The rows move backwards.",
-        turned: "All pairs turn by the angle of the first. Pair i turns by omega_i * steps.",
-        _turn_all(p, [2 / 10000 ** (i / dim) for i in range(3)]): "The rates are off: the exponent "
+        turn(
+            p, back, base=1.0
+        ): "All pairs turn by the angle of the first. Pair i turns by omega_i * steps.",
+        turn(p, back, width=2 * dim): "The rates are off: the exponent "
         "is -2i / dim with i = 0, 1, ..., one for each pair.",
         p.roll(-2, 0): "The rows are shifted in the tensor. They are in any order: turn each by "
         "itself.",
@@ -99,27 +95,17 @@ def move_by(attempt: Attempt) -> None:
     attempt.expect_close(attempt(sincos(places, 10), 2), {sincos(places + 2, 10): message})
 
 
-def _turn_all(p: Tensor, angles: list[float]) -> Tensor:
-    """Turns each pair of every row by its angle, forward in place."""
-    sine, cosine = p[:, 0::2], p[:, 1::2]
-    by = torch.tensor(angles)
-    pairs = sine * by.cos() + cosine * by.sin(), cosine * by.cos() - sine * by.sin()
-    return torch.stack(pairs, -1).flatten(1)
+def line(old: int, new: int, corners: bool = False, nearest: bool = False) -> Tensor:
+    """Linear interpolation from `old` to `new` points, as a table [new, old]."""
+    i = torch.arange(float(new))
+    at = i * (old - 1) / max(new - 1, 1) if corners else (i + 0.5) * old / new - 0.5
+    at = (i * old / new).floor() if nearest else at.clamp(0, old - 1)
+    return (1 - (at[:, None] - torch.arange(old)).abs()).clamp(0)
 
 
-def bilinear(table: Tensor, old: tuple[int, int], new: tuple[int, int]) -> Tensor:
-    """Each new position as the weighted mean of at most four old ones, the corners kept."""
-    rows = []
-    for i in range(new[0]):
-        for j in range(new[1]):
-            u, v = i * (old[0] - 1) / (new[0] - 1), j * (old[1] - 1) / (new[1] - 1)
-            row = torch.zeros(table.shape[1])
-            for r in range(old[0]):
-                for c in range(old[1]):
-                    weight = max(0.0, 1 - abs(u - r)) * max(0.0, 1 - abs(v - c))
-                    row += weight * table[r * old[1] + c]
-            rows.append(row)
-    return torch.stack(rows)
+def plane(old: tuple[int, int], new: tuple[int, int], **kind: bool) -> Tensor:
+    """Bilinear interpolation of a grid in reading order, [new tokens, old tokens]."""
+    return torch.kron(*(line(a, b, **kind) for a, b in zip(old, new, strict=True)))
 
 
 @exercise()
@@ -143,7 +129,7 @@ def resample_linear(attempt: Attempt) -> None:
     mixed = interpolated(places.reshape(dim, *old), mode="bilinear", align_corners=True)
     message = "Channels and positions are mixed up. Bring dim before rows and columns by permuting."
     outcomes = {
-        bilinear(places, old, new): "The positions in between are wrong.",
+        plane(old, new, corners=True) @ places: "The positions in between are wrong.",
         interpolated(images, mode="bilinear"): "The corners do not stay where they are. "
         "F.interpolate has an argument for that.",
         interpolated(images, mode="bicubic", align_corners=True): "This is bicubic interpolation. "
@@ -158,7 +144,9 @@ def resample_linear(attempt: Attempt) -> None:
     attempt.expect_close(result[1:], outcomes)
     for grid in ((2, 3), (3, 4), (7, 2)):
         message = f"From 3 x 4 to {grid[0]} x {grid[1]} the result is wrong."
-        attempt.expect_close(call(table, grid)[1:], {bilinear(places, old, grid): message})
+        attempt.expect_close(
+            call(table, grid)[1:], {plane(old, grid, corners=True) @ places: message}
+        )
 
 
 ALONE = "the result is wrong, though one row or one column alone is right."
@@ -195,23 +183,21 @@ def relative_bias(attempt: Attempt) -> None:
 
 
 def by_pairs(
-    table: Tensor, grid: tuple[int, int], shift: int = 1, order: list[int] | None = None
+    table: Tensor, grid: tuple[int, int], shift: int = 1, order: Tensor | None = None
 ) -> Tensor:
-    """The entry of every pair of tokens, in a loop; the arguments after grid make mistakes."""
-    tokens = grid[0] * grid[1]
-    order = order or list(range(tokens))
-    bias = torch.empty(tokens, tokens)
-    for i in range(tokens):
-        for j in range(tokens):
-            (r, c), (key_r, key_c) = divmod(order[i], grid[1]), divmod(order[j], grid[1])
-            row, column = key_r - r + shift * (grid[0] - 1), key_c - c + shift * (grid[1] - 1)
-            bias[i, j] = table[row % len(table), column % table.shape[1]]
-    return bias
+    """The entry of every pair of tokens; the arguments after grid make mistakes."""
+    order = torch.arange(grid[0] * grid[1]) if order is None else order
+    places = order // grid[1], order % grid[1]
+    row, column = (
+        (place - place[:, None] + shift * (side - 1)) % size
+        for place, side, size in zip(places, grid, table.shape, strict=True)
+    )
+    return table[row, column]
 
 
-def down_the_columns(grid: tuple[int, int]) -> list[int]:
+def down_the_columns(grid: tuple[int, int]) -> Tensor:
     """The positions of a grid, counted column by column."""
-    return torch.arange(grid[0] * grid[1]).reshape(grid).T.flatten().tolist()
+    return torch.arange(grid[0] * grid[1]).reshape(grid).T.flatten()
 
 
 @exercise()
@@ -271,7 +257,7 @@ def rotary_2d(attempt: Attempt) -> None:
 
     outcomes = {
         by_place(torch.arange(15)): f"On a grid of 3 x 5 {ALONE}",
-        by_place(torch.tensor(down_the_columns(grid))): DOWNWARDS,
+        by_place(down_the_columns(grid)): DOWNWARDS,
     }
     attempt.expect_close(result, outcomes)
 

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course.check.attempt import Attempt, normal_draws
+from course.check.chapter_03 import line, plane
 from course.check.chapter_04 import normed
 from course.check.exercise import exercise
 
@@ -67,8 +68,7 @@ def mix_tokens(attempt: Attempt) -> None:
 def distance_from_alike(attempt: Attempt) -> None:
     """x [batch, tokens, dim] -> [batch]."""
     batch, tokens, dim = 3, 4, 5
-    normal = normal_draws(seed=0)
-    x = 2 * normal(batch, tokens, dim) + 1
+    x = 2 * normal_draws(seed=0)(batch, tokens, dim) + 1
     away = x - x.mean(1, keepdim=True)
     outcomes = {
         size(away) / size(x): "For tokens drawn at random the distance is wrong.",
@@ -137,26 +137,6 @@ def spatial_gate(attempt: Attempt) -> None:
         "added to all features of token i."
     }
     attempt.expect_close(attempt(x, weight, bias, 0.1), outcomes)
-
-
-def line(old: int, new: int, corners: bool = False, nearest: bool = False) -> Tensor:
-    """Linear interpolation from `old` to `new` points, as a table [new, old]."""
-    table = torch.zeros(new, old)
-    for i in range(new):
-        at = i * (old - 1) / max(new - 1, 1) if corners else (i + 0.5) * old / new - 0.5
-        if nearest:
-            table[i, math.floor(i * old / new)] = 1.0
-            continue
-        at = min(max(at, 0.0), old - 1.0)
-        low = math.floor(at)
-        table[i, low] += 1 - (at - low)
-        table[i, min(low + 1, old - 1)] += at - low
-    return table
-
-
-def plane(old: tuple[int, int], new: tuple[int, int], **kind: bool) -> Tensor:
-    """Bilinear interpolation of a grid in reading order, [new tokens, old tokens]."""
-    return torch.kron(*(line(a, b, **kind) for a, b in zip(old, new, strict=True)))
 
 
 def gelu(u: Tensor) -> Tensor:

@@ -12,22 +12,17 @@ from course.check.exercise import exercise
 
 def table_of(kernel: Tensor, rows: int, columns: int, wrap: str = "") -> Tensor:
     """The table of a convolution, one entry after the other; ``wrap`` plants a mistake."""
-    table = torch.zeros(rows * columns, rows * columns)
-    half = len(kernel) // 2
-    for r in range(rows):
-        for s in range(columns):
-            for dr in range(-half, half + 1):
-                for ds in range(-half, half + 1):
-                    at = r + dr, s + ds
-                    inside = 0 <= at[0] < rows and 0 <= at[1] < columns
-                    if wrap == "around":
-                        at = (at[0] % rows, at[1] % columns)
-                        inside = True
-                    place = at[0] * columns + at[1]
-                    if wrap == "row":  # the next position of the list, in whichever row that is
-                        inside = 0 <= place < rows * columns
-                    if inside:
-                        table[r * columns + s, place] += kernel[dr + half, ds + half]
+    table, half = torch.zeros(rows * columns, rows * columns), len(kernel) // 2
+    for r, s, i, j in itertools.product(*map(range, (rows, columns, *kernel.shape))):
+        down, right = r + i - half, s + j - half
+        inside = 0 <= down < rows and 0 <= right < columns
+        if wrap == "around":
+            down, right, inside = down % rows, right % columns, True
+        place = down * columns + right
+        if wrap == "row":  # the next position of the list, in whichever row that is
+            inside = 0 <= place < rows * columns
+        if inside:
+            table[r * columns + s, place] += kernel[i, j]
     return table
 
 
@@ -78,12 +73,9 @@ def layers_needed(attempt: Attempt) -> None:
     inputs = torch.tensor(kernels).double(), torch.tensor(fields).double()
     result = attempt(*inputs, shape=dict(cases=len(fields)))
     exact, nothing = slice(3), slice(6, 7)  # the last layer adds no more than is needed; no layer
-    expected = torch.tensor(
-        [
-            float(next(n for n in range(field) if len(seen([[kernel, 1, 0]] * n, 0)) >= field))
-            for kernel, field in zip(kernels, fields, strict=True)
-        ]
-    )
+    cases = zip(kernels, fields, strict=True)
+    least = [next(n for n in range(f) if len(seen([[k, 1, 0]] * n, 0)) >= f) for k, f in cases]
+    expected = torch.tensor(least).double()
     attempt.expect(
         not close(result, (inputs[1] / inputs[0]).ceil()),
         "You divide by the filter's width, as if fields of neighbours did not overlap. By how many "
@@ -238,9 +230,7 @@ def convolution_by_attention(attempt: Attempt) -> None:
         return F.conv2d(padded, weight).flatten(2).mT
 
     result = attempt(x, weight, grid, 50.0, shape=shape)
-    inner = torch.zeros(grid, dtype=torch.bool)
-    inner[1:-1, 1:-1] = True
-    inside = inner.flatten()
+    inside = F.pad(torch.ones(grid[0] - 2, grid[1] - 2), (1, 1, 1, 1)).flatten() > 0
     attempt.expect(
         not close(result[:, inside], convolved(weight.flip((-2, -1)))[:, inside]),
         "The offsets have the wrong sign: weight[:, :, 0, 0] belongs to the neighbour above and to "
@@ -276,13 +266,12 @@ def convolution_by_attention(attempt: Attempt) -> None:
 
 
 def nine_heads(x: Tensor, weight: Tensor, grid: tuple, sharpness: float, power: int) -> Tensor:
-    """The exercise's formula, number by number."""
-    places = list(itertools.product(range(grid[0]), range(grid[1])))
+    """The exercise's formula, head by head."""
+    places = torch.cartesian_prod(*map(torch.arange, grid))
     result = torch.zeros(len(x), len(places), len(weight))
     for row, column in itertools.product(range(3), range(3)):
-        for i, (down, right) in enumerate(places):
-            squared = [(down + row - 1 - r) ** 2 + (right + column - 1 - c) ** 2 for r, c in places]
-            scores = -sharpness * torch.tensor(squared) ** (power / 2)
-            averaged = torch.einsum("j,bjd->bd", scores.softmax(0), x)
-            result[:, i] += averaged @ weight[:, :, row, column].T
+        aims = places + torch.tensor([row - 1, column - 1])
+        distances = (aims[:, None] - places).double().norm(dim=-1)
+        weights = (-sharpness * distances**power).softmax(1)  # [queries, keys]
+        result += weights @ x @ weight[:, :, row, column].T
     return result

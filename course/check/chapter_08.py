@@ -1,6 +1,6 @@
 """Chapter 8: filters as images, what they span and how they pair, and a table of positions."""
 
-from itertools import permutations
+from itertools import permutations, product
 
 import torch
 import torch.nn.functional as F
@@ -95,10 +95,8 @@ def matched_similarity(attempt: Attempt) -> None:
         other = base[[0, 0, 1, 1, 2]] + 0.3 * normal_draws(seed)(n, c * h * w)
         cosines = (base @ F.normalize(other, dim=1).T).abs()  # [n, n]
         b, shaped = other.view(n, c, h, w), base.view(n, c, h, w)
-        centred = (
-            F.normalize(base - base.mean(1, True), dim=1)
-            @ F.normalize(other - other.mean(1, True), dim=1).T
-        )
+        one, two = (F.normalize(each - each.mean(1, True), dim=1) for each in (base, other))
+        centred = one @ two.T
         result = attempt(shaped, b)
         attempt.expect(
             not close(result, greedy(cosines)) or close(result, best(cosines)),
@@ -122,9 +120,7 @@ def matched_similarity(attempt: Attempt) -> None:
 def best(cosines: Tensor) -> Tensor:
     """The largest mean of all one-to-one pairings, by trying them."""
     n = len(cosines)
-    return torch.stack(
-        [cosines[range(n), p].mean() for p in map(list, permutations(range(n)))]
-    ).max()
+    return max(cosines[range(n), p].mean() for p in map(list, permutations(range(n))))
 
 
 def greedy(cosines: Tensor) -> Tensor:
@@ -174,21 +170,16 @@ def by_offset(table: Tensor) -> tuple[Tensor, Tensor]:
     """Sums of dot products by offset, and the number of pairs."""
     rows, columns, _ = table.shape
     sums, pairs = torch.zeros(2, 2 * rows - 1, 2 * columns - 1)
-    places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).tolist()
-    for r, c in places:
-        for s, d in places:
-            at = rows - 1 + s - r, columns - 1 + d - c
-            sums[at] += table[r, c] @ table[s, d]
-            pairs[at] += 1
+    for (r, c), (s, d) in product(product(range(rows), range(columns)), repeat=2):
+        at = rows - 1 + s - r, columns - 1 + d - c
+        sums[at] += table[r, c] @ table[s, d]
+        pairs[at] += 1
     return sums, pairs
 
 
 def around(unit: Tensor) -> Tensor:
     """The means on a ring."""
     rows, columns, _ = unit.shape
-    result = torch.zeros(2 * rows - 1, 2 * columns - 1)
-    for a in range(1 - rows, rows):
-        for b in range(1 - columns, columns):
-            moved = unit.roll((-a, -b), (0, 1))
-            result[rows - 1 + a, columns - 1 + b] = (unit * moved).sum(-1).mean()
-    return result
+    offsets = product(range(1 - rows, rows), range(1 - columns, columns))
+    means = [(unit * unit.roll((-a, -b), (0, 1))).sum(-1).mean() for a, b in offsets]
+    return torch.stack(means).view(2 * rows - 1, 2 * columns - 1)

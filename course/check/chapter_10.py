@@ -1,7 +1,5 @@
 """Chapter 10: CKA, positions read from similarities, and fits with each row left out."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -64,17 +62,12 @@ def feature_cka(attempt: Attempt) -> None:
 def place_error(attempt: Attempt) -> None:
     """table [rows, columns, rows, columns] -> one number."""
     rows, columns = 3, 5
-
-    def pointing(row: int, column: int) -> Tensor:
-        """A table in which every token is most like the patch in one position."""
-        table = normal_draws(seed=1)(rows, columns, rows, columns).clamp(-2, 2)
-        table[:, :, row, column] += 9
-        return table
-
-    def mean(measure: Callable[[int, int], float]) -> Tensor:
-        # From every position to row 1, column 4.
-        steps = [(abs(r - 1), abs(c - 4)) for r in range(rows) for c in range(columns)]
-        return torch.tensor([float(measure(a, b)) for a, b in steps]).mean()
+    # Every token is most like the patch in row 1, column 4, so many steps away.
+    pointing = normal_draws(seed=1)(rows, columns, rows, columns).clamp(-2, 2)
+    pointing[:, :, 1, 4] += 9
+    down, right = torch.arange(-1.0, rows - 1)[:, None].abs(), torch.arange(-4.0, columns - 4).abs()
+    squares = down.square() + right.square()
+    by_rows = torch.full((rows * columns,), 9 // rows * columns)  # the patch's number is 9
 
     def turned(table: Tensor) -> Outcomes:
         flat = table.reshape(rows * columns, -1)
@@ -87,19 +80,19 @@ def place_error(attempt: Attempt) -> None:
         }
 
     outcomes = {
-        mean(lambda a, b: (a * a + b * b) ** 0.5): "Where every token is most like the patch in "
-        "row 1, column 4, of 3 rows and 5 columns, the mean distance is wrong.",
-        mean(lambda a, b: a + b): "You add steps along rows and columns. Take the straight line.",
-        mean(lambda a, b: a * a + b * b): "These are squares of distances.",
-        mean(lambda a, b: a * a + b * b).sqrt(): "This is the root of the mean square: take "
-        "the root for each token, then the mean.",
-        by_rows(rows, columns, 9): "The number of the patch is turned into a row and a column "
-        "by the number of rows. Patches are counted along a row: divide by the number of columns.",
+        squares.sqrt().mean(): "Where every token is most like the patch in row 1, column 4, of 3 "
+        "rows and 5 columns, the mean distance is wrong.",
+        (down + right).mean(): "You add steps along rows and columns. Take the straight line.",
+        squares.mean(): "These are squares of distances.",
+        squares.mean().sqrt(): "This is the root of the mean square: take the root for each token, "
+        "then the mean.",
+        away(by_rows, columns): "The number of the patch is turned into a row and a column by the "
+        "number of rows. Patches are counted along a row: divide by the number of columns.",
         torch.tensor(14 / 15): "This counts tokens that miss, not how far they miss.",
         torch.arange(15.0).sub(9).abs().mean(): "This is the difference of the patches' "
         "numbers: the last of a row and the first of the next are no neighbours.",
-    } | turned(pointing(1, 4))
-    attempt.expect_close(attempt(pointing(1, 4)), outcomes)
+    } | turned(pointing)
+    attempt.expect_close(attempt(pointing), outcomes)
     table = normal_draws(seed=2)(rows, columns, rows, columns)
     outcomes = {
         away(table.flatten(2).flatten(0, 1).argmax(1), columns): "With another nearest patch for "
@@ -115,14 +108,6 @@ def away(found: Tensor, columns: int) -> Tensor:
     """Mean distance of positions from those found for them, both counted along the rows."""
     here = torch.arange(len(found))
     down, right = found // columns - here // columns, found % columns - here % columns
-    return (down.square() + right.square()).sqrt().mean()
-
-
-def by_rows(rows: int, columns: int, number: int) -> Tensor:
-    """The mean distance to a position whose number is divided by the wrong length."""
-    row, column = divmod(number, rows)
-    down = torch.arange(rows)[:, None] - row
-    right = torch.arange(columns) - column
     return (down.square() + right.square()).sqrt().mean()
 
 
@@ -194,14 +179,13 @@ def left_out(attempt: Attempt) -> None:
         rows = [torch.arange(len(x)) != i for i in range(len(x))]
         return torch.cat([fitted(x[r], y[r], penalty, x[~r]) for r in rows])
 
-    def leverage(x: Tensor, penalty: float, share: float = 1 / n) -> Tensor:
-        u = x - x.mean(0)
-        system = u.T @ u + penalty * torch.eye(features)
-        return (u @ torch.linalg.solve(system, u.T)).diagonal()[:, None] + share
+    def leverage(x: Tensor, penalty: float) -> Tensor:  # what each target adds to its own fit
+        return fitted(x, torch.eye(n), penalty, x).diagonal()[:, None]
 
     def mistakes(x: Tensor, y: Tensor, penalty: float) -> Outcomes:
         fit = fitted(x, y, penalty, x)
-        h, bare = leverage(x, penalty), leverage(x, penalty, 0.0)
+        h = leverage(x, penalty)
+        bare = h - 1 / n
         return {
             fit: "This is the fit to all rows: each row has seen its own target.",
             (y - fit) / (1 - h): "These are errors of rows left out. Subtract them from targets.",

@@ -1,6 +1,7 @@
 """Chapter 11: single steps of generating an input, and an image robust to shifts."""
 
 from collections.abc import Iterable
+from functools import partial
 from itertools import product
 
 import torch
@@ -14,55 +15,44 @@ from course.check.exercise import exercise
 @exercise("steps")
 def scores_on_the_way(attempt: Attempt) -> None:
     """slope [pixels], start [pixels], constant, step_size, steps -> the score before each step."""
-    draw = normal_draws(seed=21)
-    slope = draw(7)
-    start = draw(7)
-    steps = 9
+    draw, steps = normal_draws(seed=21), 9
+    slope, start = draw(7), draw(7)
     first = (slope * start).sum()
     rise = 0.1 * slope.square().sum()  # of a step of 0.1
     every = torch.arange(steps)
 
     def check(constant: float, otherwise: str, mistakes: Outcomes) -> None:
-        expected = []
-        score = first
-        for _ in range(steps):
-            expected.append(score)
-            score = score + rise * torch.sign(constant - score)
-        result = attempt(slope, start, constant, 0.1, steps)
+        expected = [first]
+        for _ in range(steps - 1):
+            expected.append(expected[-1] + rise * torch.sign(constant - expected[-1]))
         outcomes = {torch.stack(expected): otherwise} | mistakes
-        attempt.expect_close(result, outcomes)
+        attempt.expect_close(attempt(slope, start, constant, 0.1, steps), outcomes)
 
     rising = first + rise * every
     squared = "The steps grow with the distance, as for (C - o)^2. For |C - o| they do not."
-    check(
-        first.item() + 1000.0,
+    far = (
         "As long as the constant is far away, the score should rise by the same amount at each "
-        "step: the step size times the squared length of the slope.",
-        {
-            first - rise * every: "The score falls. Descend on |C - o|: subtract the gradient.",
-            rising + rise: "These are scores after each step. The first should be the start's.",
-            first + rise / slope.norm() * every: "The score rises by the step size times the "
-            "length of the slope. A step moves the image by the slope, and the score by the slope "
-            "times that.",
-            1000.0 - rise * every: "The distance |C - o| comes back. Return the score o.",
-            first + 1000 * (1 - (1 - rise) ** every): squared,
-            first + 1000 * (1 - (1 - 2 * rise) ** every): squared,
-        },
+        "step: the step size times the squared length of the slope."
     )
+    mistakes = {
+        first - rise * every: "The score falls. Descend on |C - o|: subtract the gradient.",
+        rising + rise: "These are scores after each step. The first should be the start's.",
+        first + rise / slope.norm() * every: "The score rises by the step size times the length of "
+        "the slope. A step moves the image by the slope, and the score by the slope times that.",
+        1000.0 - rise * every: "The distance |C - o| comes back. Return the score o.",
+        first + 1000 * (1 - (1 - rise) ** every): squared,
+        first + 1000 * (1 - (1 - 2 * rise) ** every): squared,
+    }
+    check(first.item() + 1000.0, far, mistakes)
     near = first.item() + 3.5 * rise.item()
-    check(
-        near,
-        "Once the score has passed C, the next step should lead back, and so on.",
-        {
-            rising: "The score keeps rising beyond C. There the slope of |C - o| changes sign.",
-            rising.clamp(max=near): "The score stops at C. A step of fixed length leads beyond it.",
-        },
-    )
-    check(
-        first.item() - 2.5 * rise.item(),
-        "A score that begins above C should come down to it, and then swing about it.",
-        {rising: "From above C the score rises. Descend on the absolute value."},
-    )
+    mistakes = {
+        rising: "The score keeps rising beyond C. There the slope of |C - o| changes sign.",
+        rising.clamp(max=near): "The score stops at C. A step of fixed length leads beyond it.",
+    }
+    check(near, "Once the score has passed C, the next step should lead back, and so on.", mistakes)
+    mistakes = {rising: "From above C the score rises. Descend on the absolute value."}
+    message = "A score that begins above C should come down to it, and then swing about it."
+    check(first.item() - 2.5 * rise.item(), message, mistakes)
 
 
 @exercise("channels, height, width")
@@ -186,10 +176,7 @@ def robust_images(attempt: Attempt) -> None:
     start = 0.5 + 0.05 * draw(n, channels, height, width)
     wanted = torch.tensor([2, 0, 3])
     w = model.w.detach()[wanted]
-
-    def climb(shifts: list[tuple[int, int]], steps: int, step_size: float) -> Tensor:
-        return attempt(start, wanted, model, shifts, steps, step_size)
-
+    climb = partial(attempt, start, wanted, model)
     still = [(0, 0)]
     result = climb(still, 1, 0.02)
     attempt.expect(not torch.equal(result, start), "The images are still the start after a step.")

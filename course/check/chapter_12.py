@@ -61,12 +61,8 @@ def components_needed(attempt: Attempt) -> None:
     patches = scores * variances.sqrt() @ turn.T
 
     def needs(patches: Tensor, share: float, right: int, mistakes: dict[int, str]) -> None:
-        needed = attempt(patches, share)
-        outcomes = {
-            right: f"Components with variances 16, 8, 4, 2, 1 and 1: {right} hold a share of "
-            f"{share:g}."
-        } | mistakes
-        attempt.expect_close(needed, outcomes)
+        message = f"Components with variances 16, 8, 4, 2, 1, 1: {right} hold a share of {share:g}."
+        attempt.expect_close(attempt(patches, share), {right: message} | mistakes)
 
     roots = "This counts by singular values. Variances are their squares."
     fewest = "One too few: what is counted holds less than the share. At least the share is asked."

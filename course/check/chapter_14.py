@@ -73,8 +73,7 @@ def undo_residual(attempt: Attempt) -> None:
 @exercise()
 def asymptotic_rate(attempt: Attempt) -> None:
     """x [n], branch [n] -> [n] -> one number."""
-    normal = normal_draws(seed=2)
-    x = normal(5)
+    x = normal_draws(seed=2)(5)
     turn, stretch = torch.tensor([[0.0, -0.25], [1.0, 0.0]]), torch.tensor([[0.1, 9.0], [0.0, 0.2]])
     matrix = torch.block_diag(turn, stretch, torch.tensor([[-0.3]]))
     values = torch.linalg.svdvals(matrix)
@@ -106,13 +105,9 @@ def held_attention(attempt: Attempt) -> None:
     normal = normal_draws(seed=3)
     w_v, w_out, x = normal(dim, dim), normal(dim, dim), normal(n, dim)
 
-    def expected(weights: Tensor, w_v: Tensor, w_out: Tensor) -> Tensor:
-        def layer(flat: Tensor) -> Tensor:
-            values = (flat.view(n, dim) @ w_v).view(n, len(weights), -1)  # [tokens, heads, d]
-            mixed = torch.einsum("hij,jhd->ihd", weights, values)
-            return (mixed.flatten(1) @ w_out).flatten()
-
-        return torch.func.jacrev(layer)(x.flatten())
+    def expected(*maps: Tensor) -> Tensor:
+        by_token = torch.func.jacrev(mixed)(x, *maps)  # [tokens, dim, tokens, dim]
+        return by_token.flatten(2).flatten(0, 1)
 
     one = normal(1, n, n).softmax(-1)
     product, turned = w_v @ w_out, w_out.T @ w_v.T  # kron wants contiguous matrices
@@ -143,6 +138,16 @@ def held_attention(attempt: Attempt) -> None:
         "own.",
     }
     attempt.expect_close(attempt(weights, w_v, w_out), outcomes)
+
+
+def mixed(
+    x: Tensor, weights: Tensor, values: Tensor, out: Tensor, interleaved: bool = False
+) -> Tensor:
+    """Attention with given weights [heads, tokens, tokens]; with the last a head has every n-th."""
+    heads = len(weights)
+    v = (x @ values).unflatten(-1, (-1, heads) if interleaved else (heads, -1))
+    axes = "hij,...jdh->...idh" if interleaved else "hij,...jhd->...ihd"
+    return torch.einsum(axes, weights, v).flatten(-2) @ out
 
 
 def cusp(x: Tensor) -> Tensor:

@@ -1,9 +1,12 @@
 """Chapter 16: how many steps descent takes, and a block without some of its parts."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 from course.check.attempt import Attempt, NotYet, Outcomes, normal_draws
+from course.check.chapter_12 import matrix
 from course.check.exercise import exercise
 
 ENOUGH = 0.02  # fraction of the error in any direction, after 150 steps with condition number 30
@@ -46,11 +49,7 @@ class Map:
     """A matrix with given singular values, that counts its products."""
 
     def __init__(self, out: int, values: Tensor, seed: int) -> None:
-        normal = normal_draws(seed)
-        n = len(values)
-        left = torch.linalg.qr(normal(out, n).to(values))[0]
-        self.right = torch.linalg.qr(normal(n, n).to(values))[0].T  # rows are singular vectors
-        self.matrix = (left * values) @ self.right
+        self.matrix, self.right = matrix(values.tolist(), out, len(values), seed)
         self.pushes = self.pulls = 0
 
     def push(self, v: Tensor) -> Tensor:
@@ -180,54 +179,39 @@ def block_without(attempt: Attempt) -> None:
             outcomes[whole] = "Nothing is missing: this is the whole block."
         attempt.expect_close(attempt(x, missing, *PARTS), outcomes | mistakes)
 
-    expect(
-        "nothing",
-        whole,
-        {
-            mixed(x) + mlp(norm2(x)): "The second step reads x, not what the first step made.",
-            mlp(norm2(mixed(x))): "The second step lacks its residual connection.",
-            norm2(norm1(x + attention(x)) + mlp(norm1(x + attention(x)))): "The norms come after "
-            "the additions. Here they come before the parts.",
-        },
-    )
-    expect(
-        "attention",
-        x + mlp(norm2(x)),
-        {
-            x + norm1(x) + mlp(norm2(x + norm1(x))): "Without attention norm1 has no reader. You "
-            "add its output.",
-            norm1(x) + mlp(norm2(norm1(x))): "You put norm1 in the stream. Without attention the "
-            "first step is the identity.",
-            2 * x + mlp(norm2(2 * x)): "Attention gives nothing, but x is added to itself.",
-        },
-    )
-    expect(
-        "mlp",
-        mixed(x),
-        {
-            mixed(x) + norm2(mixed(x)): "Without MLP norm2 has no reader. You add its output.",
-            norm2(mixed(x)): "You put norm2 in the stream. Without MLP the second step is the "
-            "identity.",
-        },
-    )
+    mistakes = {
+        mixed(x) + mlp(norm2(x)): "The second step reads x, not what the first step made.",
+        mlp(norm2(mixed(x))): "The second step lacks its residual connection.",
+        norm2(norm1(x + attention(x)) + mlp(norm1(x + attention(x)))): "The norms come after the "
+        "additions. Here they come before the parts.",
+    }
+    expect("nothing", whole, mistakes)
+    mistakes = {
+        x + norm1(x) + mlp(norm2(x + norm1(x))): "Without attention norm1 has no reader. You add "
+        "its output.",
+        norm1(x) + mlp(norm2(norm1(x))): "You put norm1 in the stream. Without attention the first "
+        "step is the identity.",
+        2 * x + mlp(norm2(2 * x)): "Attention gives nothing, but x is added to itself.",
+    }
+    expect("attention", x + mlp(norm2(x)), mistakes)
+    mistakes = {
+        mixed(x) + norm2(mixed(x)): "Without MLP norm2 has no reader. You add its output.",
+        norm2(mixed(x)): "You put norm2 in the stream. Without MLP the second step is the "
+        "identity.",
+    }
+    expect("mlp", mixed(x), mistakes)
     first = x + attention(x)
-    expect(
-        "norm",
-        first + mlp(first),
-        {
-            first + mlp(norm2(first)): "norm1 is gone, norm2 is still there.",
-            mixed(x) + mlp(mixed(x)): "norm2 is gone, norm1 is still there.",
-        },
-    )
-    expect(
-        "residual",
-        mlp(norm2(alone)),
-        {
-            mlp(norm2(mixed(x))): "The first residual connection is still there.",
-            alone + mlp(norm2(alone)): "The second residual connection is still there.",
-            mlp(x): "The MLP reads x, and what attention gave is dropped.",
-        },
-    )
+    mistakes = {
+        first + mlp(norm2(first)): "norm1 is gone, norm2 is still there.",
+        mixed(x) + mlp(mixed(x)): "norm2 is gone, norm1 is still there.",
+    }
+    expect("norm", first + mlp(first), mistakes)
+    mistakes = {
+        mlp(norm2(mixed(x))): "The first residual connection is still there.",
+        alone + mlp(norm2(alone)): "The second residual connection is still there.",
+        mlp(x): "The MLP reads x, and what attention gave is dropped.",
+    }
+    expect("residual", mlp(norm2(alone)), mistakes)
 
 
 def linear(out: int) -> nn.Linear:
@@ -235,39 +219,15 @@ def linear(out: int) -> nn.Linear:
     return nn.utils.skip_init(nn.Linear, 4, out)
 
 
-class Mirrored(nn.Module):
-    """A linear map, and its negative beside it: the entries of the output add up to nothing."""
+class Wired(nn.Module):
+    """Linear maps, and a function of the input and of them that gives the output."""
 
-    def __init__(self) -> None:
+    def __init__(self, wire: Callable[..., Tensor], *outs: int) -> None:
         super().__init__()
-        self.map = linear(3)
+        self.wire, self.maps = wire, nn.ModuleList(map(linear, outs))
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([self.map(x), -self.map(x)], 1)
-
-
-class Idle(nn.Module):
-    """A linear map, and one that is computed and dropped."""
-
-    def __init__(self, dropped: bool) -> None:
-        super().__init__()
-        self.map, self.idle = linear(3), linear(5)
-        self.dropped = dropped
-
-    def forward(self, x: Tensor) -> Tensor:
-        idle = 0 * self.idle(x).sum() if self.dropped else 0
-        return self.map(x) + idle
-
-
-class Balanced(nn.Module):
-    """A linear map whose output is 0 here and nowhere else."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.map = linear(3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.map(x) - self.map(x).detach()
+        return self.wire(x, *self.maps)
 
 
 @exercise()
@@ -293,12 +253,14 @@ def unused_numbers(attempt: Attempt) -> None:
 
     expect(x, linear(3), 0, "A linear layer uses all of its 15 numbers.", used=15)
     message = "A layer with 25 numbers is never called, another with 15 is used."
-    expect(x, Idle(dropped=False), 25, message, used=15, tensors=2, none=0)
+    expect(x, Wired(lambda x, used, idle: used(x), 3, 5), 25, message, used=15, tensors=2, none=0)
     message = "A layer with 25 numbers is called, and multiplied by 0."
-    expect(x, Idle(dropped=True), 25, message, tensors=2, only_none=0)
+    dropped = Wired(lambda x, used, idle: used(x) + 0 * idle(x).sum(), 3, 5)
+    expect(x, dropped, 25, message, tensors=2, only_none=0)
     message = "The output is a linear map and its negative; all 15 numbers count."
-    expect(x, Mirrored(), 0, message, sums=15)
-    expect(x, Balanced(), 0, "An output may be 0 and still change with all 15 numbers.", zero=15)
+    expect(x, Wired(lambda x, f: torch.cat([f(x), -f(x)], 1), 3), 0, message, sums=15)
+    message = "An output may be 0 and still change with all 15 numbers."
+    expect(x, Wired(lambda x, f: f(x) - f(x).detach(), 3), 0, message, zero=15)
     message = (
         "One feature of x is 0 in the whole batch: the 3 weights that read it have no influence."
     )

@@ -1,5 +1,7 @@
 """Chapter 17: models made of parts, and how fast descent goes."""
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -67,10 +69,7 @@ def stitched(attempt: Attempt) -> None:
     noisy = target + normal(batch, tokens, e)
     ridge = 6.0
     x, y = moved.flatten(0, 1), noisy.flatten(0, 1)
-
-    def by(ridge: float) -> Tensor:
-        return fitted(x, y, ridge, at=new)
-
+    by = partial(fitted, x, y, at=new)
     table = torch.cat([x, torch.ones(len(x), 1)], 1)
     all_alike = torch.linalg.solve(table.T @ table + ridge * torch.eye(d + 1), table.T @ y)
     apart = [fitted(moved[:, t], noisy[:, t], ridge, at=new[:, t]) for t in range(tokens)]
@@ -126,17 +125,16 @@ def by_weights(attempt: Attempt) -> None:
     first = torch.zeros(tokens, 1)
     first[0] = 1
 
-    def jacobian(behind: Tensor, patches: Tensor) -> Tensor:
-        return torch.einsum("oti,tj->oij", behind, patches).reshape(out, dim * n)
-
-    def by_columns(behind: Tensor, patches: Tensor) -> Tensor:
-        return torch.einsum("oti,tj->oji", behind, patches).reshape(out, dim * n)
+    def jacobian(behind: Tensor, patches: Tensor, order: str = "oij") -> Tensor:
+        return torch.einsum(f"oti,tj->{order}", behind, patches).reshape(out, dim * n)
 
     only = patches * first
     outcomes = {
         jacobian(behind, only): "With one patch that is not zero the result is wrong. It should be "
         "K_oi a_j.",
-        by_columns(behind, only): "The entries of W are read column by column. Read them row by "
+        jacobian(
+            behind, only, "oji"
+        ): "The entries of W are read column by column. Read them row by "
         "row: entry [i, j] belongs at i * n + j.",
         jacobian(behind.sum(1, keepdim=True), only.sum(0, keepdim=True)): "The sums are taken "
         "before the product. Each patch meets its own part of behind.",
@@ -168,8 +166,7 @@ def partial_correlation(attempt: Attempt) -> None:
     x, y = x + 4 * z, y - 3 * z
 
     def plain(x: Tensor, y: Tensor) -> Tensor:
-        x, y = x - x.mean(), y - y.mean()
-        return x @ y / (x.norm() * y.norm())
+        return torch.corrcoef(torch.stack([x, y]))[0, 1]
 
     outcomes = {
         0.6: "With x and y that depend on z the result is wrong.",

@@ -2,25 +2,10 @@
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from course.check.attempt import Attempt, Outcomes, normal_draws
 from course.check.exercise import exercise
-
-
-class Largest(TorchDispatchMode):
-    """How many numbers the largest tensor made in a ``with`` block has, inside torch.func too."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.numbers = 0
-
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        result = operation(*args, **(kwargs or {}))
-        sizes = [t.numel() for t in tree_leaves(result) if isinstance(t, Tensor)]
-        self.numbers = max(self.numbers, *sizes, 0)
-        return result
+from course.check.memory import MemoryMeter
 
 
 @exercise("n")
@@ -54,12 +39,12 @@ def hessian_product(attempt: Attempt) -> None:
     attempt.expect_close(flat, {torch.zeros(5): "A loss that is a plane has the Hessian 0."})
     n = 300
     long, along = normal(n), normal(n)
-    meter = Largest()
+    meter = MemoryMeter()
     found = attempt(long, along, lambda w: w.pow(4).sum() + w.sum().pow(2), within=meter)
     right = 12 * long.square() * along + 2 * along.sum()
     attempt.expect_close(found, {right: "For 300 weights the product is wrong."})
     attempt.expect(
-        meter.numbers < n * n,
+        meter.largest < n * n,
         "A matrix of 300 x 300 is made. Never make the Hessian: differentiate the number "
         "gradient · v.",
     )
@@ -104,10 +89,8 @@ def sharpest(attempt: Attempt) -> None:
     message = "A longer start gives another value. Scale it to length 1."
     attempt.expect_close(attempt(100 * start, product_with(downward), 60), {-5.0: message})
     early = attempt(start, product_with(downward), 2)
-    attempt.expect(
-        (early - torch.tensor(-5.0)).abs() > 1e-6,
-        "After two steps the value is exact: another method than power iteration is at work.",
-    )
+    message = "After two steps the value is exact: another method than power iteration is at work."
+    attempt.expect((early - torch.tensor(-5.0)).abs() > 1e-6, message)
 
 
 @exercise()
@@ -120,21 +103,16 @@ def tridiagonal(attempt: Attempt) -> None:
 
     def small(A: Tensor, start: Tensor, k: int) -> Tensor:
         """From an orthonormal basis of start, A start, A A start, ..., made by QR."""
-        columns = [start]
-        for _ in range(k - 1):
-            columns.append(A @ columns[-1])
+        columns = [torch.linalg.matrix_power(A, i) @ start for i in range(k)]
         Q = torch.linalg.qr(torch.stack(columns, 1)).Q
-        T = Q.T @ A @ Q
-        inside = (torch.arange(k)[:, None] - torch.arange(k)).abs() <= 1
-        T = torch.where(inside, T, 0)
+        T = (Q.T @ A @ Q).triu(-1).tril(1)
         return torch.where(torch.eye(k, dtype=torch.bool), T, T.abs())
 
     shape = {"steps": k, "steps ": k}
     found = attempt(start, lambda v: A @ v, k, shape=shape)
     right = small(A, start, k)
-    far = (torch.arange(k)[:, None] - torch.arange(k)).abs() > 1
     attempt.expect(
-        (found * far).abs().max() < 1e-6,
+        (found - found.triu(-1).tril(1)).abs().max() < 1e-6,
         "Entries beside the three middle diagonals are not zero: each new vector must be made "
         "orthogonal to all before it.",
     )
@@ -152,13 +130,9 @@ def tridiagonal(attempt: Attempt) -> None:
     attempt.expect_close(found.diagonal(1).abs(), outcomes)
     attempt.expect_close(found.diagonal(), {right.diagonal(): "The diagonal is wrong."})
     attempt.expect_close(found, {found.T: "The matrix is not symmetric."})
-    attempt.expect_close(
-        torch.linalg.eigvalsh(attempt(start, lambda v: A @ v, n, shape={"a": n, "b": n})),
-        {
-            torch.linalg.eigvalsh(A): "With as many steps as dimensions its eigenvalues are not "
-            "those of the matrix."
-        },
-    )
+    whole = attempt(start, lambda v: A @ v, n, shape={"a": n, "b": n})
+    message = "With as many steps as dimensions its eigenvalues are not those of the matrix."
+    attempt.expect_close(torch.linalg.eigvalsh(whole), {torch.linalg.eigvalsh(A): message})
     wide = torch.cat([torch.tensor([1e4, -1e3]), torch.linspace(0.1, 1, 58)])
     turn = torch.linalg.qr(normal(60, 60)).Q
     B = turn @ torch.diag(wide) @ turn.T

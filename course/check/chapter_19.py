@@ -76,9 +76,8 @@ def gains(attempt: Attempt) -> None:
 def noise_in_band(attempt: Attempt) -> None:
     """white [batch, channels, height, width], keep [height, width], power -> like white."""
     batch, channels, height, width = 2, 3, 6, 8
-    white = normal_draws(seed=2)(batch, channels, height, width) * torch.tensor([1.0, 3.0]).view(
-        -1, 1, 1, 1
-    )
+    white = normal_draws(seed=2)(batch, channels, height, width)
+    white *= torch.tensor([1.0, 3.0])[:, None, None, None]
     radius = torch.hypot(torch.fft.fftfreq(height)[:, None], torch.fft.fftfreq(width))
     keep, power = (radius > 0.15) & (radius < 0.35), 0.04
     waves = torch.fft.fft2(white).where(keep, 0)

@@ -1,8 +1,11 @@
 """Chapter 20: variance over positions, Gaussian weights, the gain of averaging, given weights."""
 
+from functools import partial
+
 import torch
 
 from course.check.attempt import Attempt, normal_draws
+from course.check.chapter_14 import mixed
 from course.check.exercise import exercise
 
 
@@ -43,12 +46,8 @@ def gaussian_weights(attempt: Attempt) -> None:
     n = len(places)
 
     def weights(width: float, power: float = 2, half: float = 2) -> torch.Tensor:
-        table = torch.zeros(n, n)
-        for i in range(n):
-            for j in range(n):
-                distance = sum((places[i][k] - places[j][k]) ** 2 for k in (0, 1)) ** 0.5
-                table[i, j] = torch.exp(-(distance**power) / (half * width**power))
-        return table
+        distances = torch.stack([(places - place).norm(dim=1) for place in places])
+        return torch.exp(-(distances**power) / (half * width**power))
 
     def rows(table: torch.Tensor) -> torch.Tensor:
         return table / table.sum(1, keepdim=True)
@@ -108,14 +107,7 @@ def with_weights(attempt: Attempt) -> None:
     x, values, out = normal(2, 3, 8), normal(8, 8), normal(8, 8)
     weights = normal(4, 3, 3).softmax(-1)
 
-    def by_head(
-        weights: torch.Tensor, values: torch.Tensor, out: torch.Tensor, interleaved: bool = False
-    ) -> torch.Tensor:
-        v = x @ values
-        heads = torch.arange(8) % 4 if interleaved else torch.arange(8) // 2
-        z = torch.stack([(weights[heads[j]] @ v[..., j, None])[..., 0] for j in range(8)], -1)
-        return z @ out
-
+    by_head = partial(mixed, x)
     outcomes = {
         by_head(weights, values, out): "For four heads of width 2 the result is wrong.",
         by_head(weights, values, torch.eye(8)): "The output map is not applied.",

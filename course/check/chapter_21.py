@@ -1,5 +1,7 @@
 """Chapter 21: means and other images' tokens put in, read-outs, relevance, sparse codes."""
 
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 
@@ -53,10 +55,7 @@ def with_mean(attempt: Attempt) -> None:
     x, known = normal(3, 2, 4), normal(6, 2, 4)
     for name in ("first", "second"):
         there, here = (branch_of(model, t, name) for t in (known, x))
-
-        def put_in(given: Tensor | None, name: str = name) -> Tensor:
-            return with_given(model, x, name, given)
-
+        put_in = partial(with_given, model, x, name)
         outcomes = {
             put_in(there.mean(0)): f"With the mean in the place of {name!r} the logits are wrong.",
             put_in(None): "The model is whole: nothing is put in.",
@@ -85,8 +84,7 @@ def patched(attempt: Attempt) -> None:
             into: Tensor, kept: Tensor, new: Tensor, tokens: list[int], name: str = name
         ) -> Tensor:
             given = kept.clone()
-            for i in tokens:
-                given[:, i] = new[:, i]
+            given[:, tokens] = new[:, tokens]
             return with_given(model, into, name, given)
 
         for tokens in ([1, 3, 4], [0]):
@@ -171,11 +169,8 @@ def sparse_codes(attempt: Attempt) -> None:
     scores = x @ encoder.T + bias
 
     def keep(scores: Tensor, k: int, by: Tensor) -> Tensor:
-        kept = torch.zeros_like(scores)
-        for new, row, size in zip(kept, scores, by, strict=True):
-            for j in size.sort(descending=True).indices[:k].tolist():
-                new[j] = row[j]
-        return kept
+        largest = by.sort(descending=True).indices[:, :k]
+        return torch.zeros_like(scores).scatter(1, largest, scores.gather(1, largest))
 
     positive = torch.where(scores > 0, scores, 0)
     for k in (2, 3):

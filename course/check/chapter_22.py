@@ -2,12 +2,14 @@
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 
 import torch
 from torch import Tensor
 
 from course.check.attempt import Attempt, Outcomes, normal_draws
+from course.check.chapter_14 import mixed
 from course.check.exercise import exercise
 
 
@@ -154,16 +156,7 @@ def static_mixing(attempt: Attempt) -> None:
     values, out, identity = normal(dim, dim), normal(dim, dim), torch.eye(dim)
     weights = scores.exp() / scores.exp().sum(2, keepdim=True)
 
-    def mix(
-        weights: Tensor, values: Tensor = identity, out: Tensor = identity, turn: bool = False
-    ) -> Tensor:
-        """Each head's weights times its slice of the values; `turn`: slices of every third."""
-        v, mixed = x @ values, torch.zeros(batch, n, dim)
-        for h, weight in enumerate(weights):
-            part = slice(h, None, heads) if turn else slice(2 * h, 2 * h + 2)
-            mixed[..., part] = weight @ v[..., part]
-        return mixed @ out
-
+    mix = partial(mixed, x, values=identity, out=identity)
     each = torch.stack([mix(weights)[..., 2 * h : 2 * h + 2] for h in range(heads)], 1)
     outcomes = {
         mix(weights): "With identities as values and out the result is wrong.",
@@ -173,7 +166,7 @@ def static_mixing(attempt: Attempt) -> None:
         mix((scores / 2**0.5).softmax(2)): "The scores are divided by a root, as products of "
         "queries and keys are. Take them as they are.",
         mix(weights.transpose(1, 2)): "The weights are transposed: row i holds those of token i.",
-        mix(weights, turn=True): "The heads have every third feature. A head has a slice of "
+        mix(weights, interleaved=True): "The heads have every third feature. A head has a slice of "
         "features that lie side by side.",
         each.reshape(batch, n, dim): "The heads are put one after another along the tokens. Move "
         "their axis after that of the tokens before they are put side by side.",
@@ -182,17 +175,17 @@ def static_mixing(attempt: Attempt) -> None:
     }
     attempt.expect_close(attempt(x, scores, identity, identity), outcomes)
     outcomes = {
-        mix(weights, values): "With an identity as out the result is wrong.",
+        mix(weights, values=values): "With an identity as out the result is wrong.",
         mix(weights): "The values are not used: the tokens themselves are mixed.",
-        mix(weights, values.T): "The matrix of the values is transposed: x @ values.",
+        mix(weights, values=values.T): "The matrix of the values is transposed: x @ values.",
         mix(weights) @ values: "The values multiply what the heads have mixed. They come before.",
     }
     attempt.expect_close(attempt(x, scores, values, identity), outcomes)
     outcomes = {
-        mix(weights, values, out): "With random values and out the result is wrong.",
-        mix(weights, values): "out is not used.",
-        mix(weights, values, out.T): "out is transposed: what the heads give @ out.",
-        mix(weights, values @ out): "out comes before the heads mix. It comes after.",
+        mix(weights, values=values, out=out): "With random values and out the result is wrong.",
+        mix(weights, values=values): "out is not used.",
+        mix(weights, values=values, out=out.T): "out is transposed: what the heads give @ out.",
+        mix(weights, values=values @ out): "out comes before the heads mix. It comes after.",
     }
     attempt.expect_close(attempt(x, scores, values, out), outcomes)
 
@@ -206,34 +199,30 @@ def alternate(attempt: Attempt) -> None:
 
     for blocks, attention in (((3, 6), (1, 2)), ((4, 4), (0, 2)), ((2, 7, 1, 8), (1, 2, 0, 3))):
         right = of_stages(lambda n, k: "c" * (n - 2 * k) + "ca" * k)
-        stages = attempt.plain(blocks, attention, kind=tuple)
-        attempt.expect_equal(
-            stages,
-            {
-                f"For blocks = {blocks} and attention = {attention} the stages are wrong.": right,
-                "All attention of a stage is grouped at its end. Every other block stays a "
-                "convolution.": of_stages(lambda n, k: "c" * (n - k) + "a" * k),
-                "A stage has too many blocks. Each pair of a c and an a takes two of its n.": (
-                    of_stages(lambda n, k: "c" * (n - k) + "ca" * k)
-                ),
-                "A stage has too many blocks. Attention replaces convolutions: none is added.": (
-                    of_stages(lambda n, k: "c" * n + "ca" * k)
-                ),
-                "The last block of a stage is a convolution. The rule begins with the last.": (
-                    of_stages(lambda n, k: "c" * (n - 2 * k) + "ac" * k)
-                ),
-                "Attention begins at the start of a stage. It belongs at the end.": (
-                    of_stages(lambda n, k: "ca" * k + "c" * (n - 2 * k))
-                ),
-                "The stages are written from their ends: the last letter is the last block.": (
-                    of_stages(lambda n, k: "ac" * k + "c" * (n - 2 * k))
-                ),
-                "Letters are exchanged: c is a convolution, a is attention.": of_stages(
-                    lambda n, k: "a" * (n - 2 * k) + "ac" * k
-                ),
-                "The stages are in the opposite order.": right[::-1],
-            },
-        )
+        outcomes = {
+            f"For blocks = {blocks} and attention = {attention} the stages are wrong.": right,
+            "All attention of a stage is grouped at its end. Every other block stays a "
+            "convolution.": of_stages(lambda n, k: "c" * (n - k) + "a" * k),
+            "A stage has too many blocks. Each pair of a c and an a takes two of its n.": of_stages(
+                lambda n, k: "c" * (n - k) + "ca" * k
+            ),
+            "A stage has too many blocks. Attention replaces convolutions: none is "
+            "added.": of_stages(lambda n, k: "c" * n + "ca" * k),
+            "The last block of a stage is a convolution. The rule begins with the last.": of_stages(
+                lambda n, k: "c" * (n - 2 * k) + "ac" * k
+            ),
+            "Attention begins at the start of a stage. It belongs at the end.": of_stages(
+                lambda n, k: "ca" * k + "c" * (n - 2 * k)
+            ),
+            "The stages are written from their ends: the last letter is the last block.": of_stages(
+                lambda n, k: "ac" * k + "c" * (n - 2 * k)
+            ),
+            "Letters are exchanged: c is a convolution, a is attention.": of_stages(
+                lambda n, k: "a" * (n - 2 * k) + "ac" * k
+            ),
+            "The stages are in the opposite order.": right[::-1],
+        }
+        attempt.expect_equal(attempt.plain(blocks, attention, kind=tuple), outcomes)
 
 
 STAGES = tuple("".join(bits) for bits in product("01", repeat=3))
@@ -253,45 +242,37 @@ def follow_rules(attempt: Attempt) -> None:
         table = {stages: float(a) for stages, a in zip(STAGES, accuracies, strict=True)}
         asked: list[object] = []
 
-        def score(
-            stages: str, table: dict[str, float] = table, asked: list[object] = asked
-        ) -> float:
+        def score(stages: str, table=table, asked=asked) -> float:
             asked.append(stages)
             if stages not in STAGES:
                 raise ValueError(f"score takes three letters, each 0 or 1: got {stages!r}")
             return table[stages]
 
         listed = ", ".join(f"{stages}: {a}" for stages, a in table.items())
-        right = kept_by_rules(table)
-        attempt.expect_equal(
-            attempt.plain(score, kind=str),
-            {
-                f"With the accuracies {listed} the result is wrong.": right,
-                "This is the best of all eight. The rules look at four of them, and may miss it.": (
-                    max(STAGES, key=lambda stages: table[stages])
-                ),
-                "The stages are tried from the first to the last. Begin with the last.": (
-                    kept_by_rules(table, order=(0, 1, 2))
-                ),
-                'All are compared with "000". Compare with the best so far.': (
-                    kept_by_rules(table, always_first=True)
-                ),
-                "Each stage is tried alone. What was kept before stays while the next is tried.": (
-                    kept_by_rules(table, alone=True)
-                ),
-                "Attention that is as good as none is kept. Keep it if the score is strictly "
-                "higher.": kept_by_rules(table, better=operator.ge),
-                "What lowers the score is kept.": kept_by_rules(table, better=operator.lt),
-                "A stage where attention does not help ends the search. Go on with the next.": (
-                    kept_by_rules(table, stop=True)
-                ),
-                "This is what was tried last. Return the best.": (
-                    kept_by_rules(table, tried_last=True)
-                ),
-                'The score of "000" is not the one to begin with: attention at the end of the last '
-                "stage is always kept.": kept_by_rules(table | {"000": 0.0}),
-            },
-        )
+        kept = partial(kept_by_rules, table)
+        outcomes = {
+            f"With the accuracies {listed} the result is wrong.": kept(),
+            "This is the best of all eight. The rules look at four of them, and may miss it.": max(
+                table, key=table.__getitem__
+            ),
+            "The stages are tried from the first to the last. Begin with the last.": kept(
+                order=(0, 1, 2)
+            ),
+            'All are compared with "000". Compare with the best so far.': kept(always_first=True),
+            "Each stage is tried alone. What was kept before stays while the next is tried.": kept(
+                alone=True
+            ),
+            "Attention that is as good as none is kept. Keep it if the score is strictly "
+            "higher.": kept(better=operator.ge),
+            "What lowers the score is kept.": kept(better=operator.lt),
+            "A stage where attention does not help ends the search. Go on with the next.": kept(
+                stop=True
+            ),
+            "This is what was tried last. Return the best.": kept(tried_last=True),
+            'The score of "000" is not the one to begin with: attention at the end of the last '
+            "stage is always kept.": kept_by_rules(table | {"000": 0.0}),
+        }
+        attempt.expect_equal(attempt.plain(score, kind=str), outcomes)
         attempt.expect(
             len(set(asked)) <= 4,
             f"score was asked about {len(set(asked))} strings. A network is trained for each: four "

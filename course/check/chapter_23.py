@@ -99,13 +99,7 @@ def gru_step(attempt: Attempt) -> None:
     x, h = normal(2, 3), normal(2, 4)
     w, u, b, c = normal(12, 3), normal(12, 4), normal(12), normal(12)
 
-    def step(
-        order: tuple[int, ...] = (0, 1, 2),
-        keep: bool = True,
-        reset: str = "outside",
-        biases: bool = True,
-        last: str = "tanh",
-    ) -> torch.Tensor:
+    def step(order=(0, 1, 2), keep=True, reset="outside", biases=True, last="tanh"):
         seen, told = (w @ x.T).T + b * biases, (u @ h.T).T + c * biases
         s, t = ([part[:, 4 * i : 4 * i + 4] for i in order] for part in (seen, told))
         r, z = (1 / (1 + torch.exp(-(s[i] + t[i]))) for i in (0, 1))
@@ -113,8 +107,7 @@ def gru_step(attempt: Attempt) -> None:
             "outside": r * t[2],
             "none": t[2],
             "product": r * (t[2] - c[8:]) + c[8:],
-            "inside": ((u[4 * order[2] : 4 * order[2] + 4]) @ (r * h).T).T
-            + (c * biases)[4 * order[2] : 4 * order[2] + 4],
+            "inside": r * h @ u[8:].T + c[8:],
             "all": r * (t[2] + s[2]) - s[2],
         }[reset]
         n = s[2] + gated
@@ -163,20 +156,13 @@ def contrastive_loss(attempt: Attempt) -> None:
     normal = normal_draws(seed=6)
     images, texts = normal(4, 3), normal(4, 3)
 
-    def loss(
-        temperature: float = 0.5,
-        axis: int | None = 1,
-        sides: tuple[int, ...] = (1, 0),
-        mean: bool = True,
-        own: bool = True,
-    ) -> torch.Tensor:
+    def loss(temperature=0.5, axis: int | None = 1, sides=(1, 0), mean=True, own=True):
         a, b = (v if axis is None else v / v.norm(dim=axis, keepdim=True) for v in (images, texts))
         scores = a @ b.T / temperature
         total = torch.tensor(0.0)
         for side in sides:
-            away = scores.exp().sum(side).log() - scores.diagonal()
-            if not own:  # the pair itself is left out below
-                away = (scores.exp().sum(side) - scores.diagonal().exp()).log() - scores.diagonal()
+            others = scores.exp().sum(side) - (not own) * scores.diagonal().exp()
+            away = others.log() - scores.diagonal()
             total = total + (away.mean() if mean else away.sum())
         return total / len(sides)
 

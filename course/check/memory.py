@@ -10,12 +10,12 @@ class MemoryMeter(TorchDispatchMode):
     """Counts the numbers in the tensors made in a ``with`` block, as if all had the default dtype.
 
     Views cost nothing, nor do the tensors given. ``largest`` is the size of the largest tensor
-    made, ``peak`` that of all tensors alive at the worst moment.
+    made, inside torch.func too, ``peak`` that of all tensors alive at the worst moment.
     """
 
     def __init__(self, *given: torch.Tensor):
         super().__init__()
-        self.given = {tensor.untyped_storage().data_ptr() for tensor in given}
+        self.given = {tensor.untyped_storage()._cdata for tensor in given}
         self.alive = WeakIdKeyDictionary()  # storage -> numbers; an entry goes with its storage
         self.largest = self.peak = 0
 
@@ -24,7 +24,7 @@ class MemoryMeter(TorchDispatchMode):
         for tensor in tree_leaves(result):
             if isinstance(tensor, torch.Tensor):
                 storage = tensor.untyped_storage()
-                if storage.data_ptr() not in self.given:
+                if storage._cdata not in self.given:
                     self.alive[storage] = storage.nbytes() // torch.get_default_dtype().itemsize
         self.largest = max(self.largest, *self.alive.values(), 0)
         self.peak = max(self.peak, sum(self.alive.values()))

@@ -5,6 +5,7 @@
 
 import csv
 import io
+import json
 import math
 from dataclasses import asdict
 from pathlib import Path
@@ -23,14 +24,9 @@ from vitlab.extras import installed
 
 SCHEMA = Path(__file__).with_name("ledger.schema.json")
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "einops", "scikit-learn", "scikit-image")
-# The fields of a claim, in this order the columns of the CSV.
-COLUMNS = (
-    *("id", "word", "verdict", "statement", "value", "low", "high", "seeds", "unit", "figure"),
-    *("interval", "margin", "measure", "setting", "rule", "because"),
-    *("one_sided", "since", "before"),
-    *("amended", "basis", "scale", "topic", "part", "chapter", "also", "cell", "studies", "others"),
-    *("source", "place", "inferred", "url"),
-)
+# The fields of a claim, in the schema's order the columns of the CSV.
+_FIELDS = json.loads(SCHEMA.read_text(encoding="utf-8"))["properties"]["claims"]["items"]
+COLUMNS = tuple(_FIELDS["properties"])
 
 
 def ledger(found: dict[str, Found], build: Build) -> dict[str, Any]:

@@ -9,23 +9,14 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from html import escape
 from pathlib import Path
 
-from course.grading.grade import Graded, Mark
+from jinja2 import Template
+
+from course.grading.grade import Graded
 
 PUBLIC = "visible"  # every check is public, so a student may see all of it
-STYLE = """
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem;
-       color: #1b1b1b; background: #fff; }
-h1 { font-size: 1.4rem; margin-bottom: 0; }
-section { border-left: .3rem solid #8a8a8a; margin: 1rem 0; padding: .2rem 1rem; }
-section.passed { border-color: #2a7a3b; }
-section.failed, section.stopped { border-color: #b3261e; }
-h2 { font-size: 1rem; margin: 0; display: flex; justify-content: space-between; gap: 1rem; }
-p { margin: .3rem 0; overflow-wrap: anywhere; }
-@media (prefers-color-scheme: dark) { body { color: #eee; background: #181818; } }
-"""
+TEMPLATE = Path(__file__).with_name("report.html").read_text(encoding="utf-8")
 
 
 def write(out: Path, results: Sequence[Graded], assignment: str = "") -> None:
@@ -121,26 +112,14 @@ def remark(each: Graded) -> str:
 
 def page(each: Graded) -> str:
     """The page that a student gets, as HTML that needs nothing beside it."""
-    name, chapter = escape(each.submission.student), escape(each.chapter.replace("_", " "))
-    body = f"<p>{escape(each.problem)}</p>" if each.problem else "".join(map(_section, each.marks))
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{name}: {each.points:g} of {each.possible:g}</title><style>{STYLE}</style></head>"
-        f"<body><h1>{name}</h1><p>{chapter}: <strong>{each.points:g} of {each.possible:g}</strong> "
-        f"points</p>{body}</body></html>\n"
-    )
-
-
-def _section(mark: Mark) -> str:
-    met = f"<p>{mark.share:.0%} of what is asked was met before that.</p>"
-    return (
-        f'<section class="{mark.state}"><h2><code>{escape(mark.name)}</code> '
-        f"<span>{mark.word}, {mark.points:g} of {mark.possible:g}</span></h2>"
-        + (f"<p>{escape(mark.message)}</p>" if mark.message else "")
-        + (met if 0 < mark.share < 1 else "")
-        + "</section>"
-    )
+    facts = {
+        "name": each.submission.student,
+        "chapter": each.chapter.replace("_", " "),
+        "points": f"{each.points:g} of {each.possible:g}",
+        "marks": () if each.problem else each.marks,
+        "problem": each.problem,
+    }
+    return Template(TEMPLATE, autoescape=True).render(facts) + "\n"
 
 
 def _write_json(path: Path, content: object) -> None:

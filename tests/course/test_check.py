@@ -138,3 +138,6 @@ def test_the_meter_counts_the_numbers_of_new_tensors_while_they_live_and_no_view
     with double_precision(), MemoryMeter() as meter:
         y = torch.ones(10, 10)
     assert (len(y), meter.largest) == (10, 100)
+    with MemoryMeter(x) as meter:  # tensors without storage are inside
+        torch.func.hessian(lambda row: row.pow(4).sum())(x[0])
+    assert meter.largest == 100

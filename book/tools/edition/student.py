@@ -2,7 +2,6 @@
 
 import ast
 import re
-import symtable
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from nbformat import NotebookNode, from_dict
 
 from book.tools.notebooks import tags
 from book.tools.portable import TITLE
+from course.grading.definitions import statements
 from course.handout import MARK
 
 # What stands in for an exercise until it is written: the package's own function of this name.
@@ -88,27 +88,16 @@ def needs(cells: list[str], stubs: list[set[str]]) -> list[set[str]]:
             waits |= {name: {name} for name in names}
             by_cell.append(set[str]())
             continue
-        table = symtable.symtable(code, "cell", "exec")
-        need = set().union(*(waits.get(name, set()) for name in used(table)))
-        for symbol in table.get_symbols():
-            if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace():
-                waits[symbol.get_name()] = need
-            if symbol.is_imported():
-                imported.add(symbol.get_name())
+        listed = statements(code, number=0)
+        used = set().union(*(each.now | each.later for each in listed))
+        need = set().union(*(waits.get(name, set()) for name in used))
+        for each in listed:
+            waits |= dict.fromkeys(each.gives if each.imports else each.gives - imported, need)
+            imported |= each.gives if each.imports else set()
         for name in set(changed(ast.parse(code))) - imported:
             waits[name] = waits.get(name, set()) | need
         by_cell.append(need)
     return by_cell
-
-
-def used(table: symtable.SymbolTable) -> Iterator[str]:
-    """The notebook's variables that a cell reads, in its functions, too."""
-    top = table.get_type() == "module"
-    for symbol in table.get_symbols():
-        if symbol.is_referenced() and (top or symbol.is_global()):
-            yield symbol.get_name()
-    for inner in table.get_children():
-        yield from used(inner)
 
 
 def changed(tree: ast.Module) -> Iterator[str]:

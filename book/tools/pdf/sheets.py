@@ -49,22 +49,20 @@ def entries() -> Iterator[tuple[str, str]]:
 
 def print_page(browser: Browser | BrowserContext, address: str) -> Sheets:
     """A page, as Chromium prints it when all that belongs on it is there."""
-    tab = browser.new_page()
-    tab.goto(address)
-    tab.add_style_tag(content=beside("look.css"))
-    title, headings = tab.evaluate(beside("settle.js"))
     margin = dict.fromkeys(("top", "bottom", "left", "right"), f"{MARGIN / 0.75}px")
-    file = tab.pdf(format="A4", scale=SCALE, print_background=True, margin=margin)
-    tab.close()
+    with browser.new_page() as tab:
+        tab.goto(address)
+        tab.add_style_tag(content=beside("look.css"))
+        title, headings = tab.evaluate(beside("settle.js"))
+        file = tab.pdf(format="A4", scale=SCALE, print_background=True, margin=margin)
     return Sheets(title, address, PdfReader(io.BytesIO(file)), headings)
 
 
 def print_html(browser: Browser, html: str) -> PdfReader:
     """One of the texts below, printed."""
-    tab = browser.new_page()
-    tab.set_content(html)
-    file = tab.pdf(prefer_css_page_size=True, print_background=True)
-    tab.close()
+    with browser.new_page() as tab:
+        tab.set_content(html)
+        file = tab.pdf(prefer_css_page_size=True, print_background=True)
     return PdfReader(io.BytesIO(file))
 
 
