@@ -68,7 +68,7 @@ LONG = Recipe(
     steps=12_200, batch_size=512, learning_rate=2e-3, warmup=0.05, weight_decay=0.1, average=0.999,
     shift=0.125, flip=True, operations=2, magnitude=0.5, precision="bfloat16",
 )  # fmt: skip
-PATCH = [replace(LONG, **change) for change in ({}, {"mixup": 0.3}, {"learning_rate": 1e-3})]
+PATCH = [LONG, replace(LONG, mixup=0.3), replace(LONG, learning_rate=1e-3)]
 CONV = replace(LONG, learning_rate=3e-3)
 long_trainings = Study(
     "long_trainings",
