@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
-from course.grading.definitions import statements
 from nbformat import NotebookNode, from_dict
 
 from book.tools.notebooks import tags
 from book.tools.portable import TITLE
+from course.definitions import statements
 from course.handout import MARK
 
 # What stands in for an exercise until it is written: the package's own function of this name.
