@@ -64,7 +64,8 @@ class ViT(nn.Module):
         self.blocks = nn.ModuleList(Block(dim, heads) for _ in range(depth))
         self.norm = nn.LayerNorm(dim, eps=1e-6)
         self.head = nn.Linear(dim, classes)
-        nn.init.zeros_(self.head.weight)
+        for parameter in self.head.parameters():
+            nn.init.zeros_(parameter)
 
     def forward(self, images):
         x = self.embedding(patchify(images, self.patch))

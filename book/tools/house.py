@@ -41,9 +41,9 @@ PARTS = {
     **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][2:]},
     "course": Part(["course"], 8_880),
     "studies": Part(["studies"], 4_770),
-    "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_276),
-    "all Python but tests": Part(FLOORS[""], 32_370),
-    "tests": Part(["tests"], 22_260),
+    "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_280),
+    "all Python but tests": Part(FLOORS[""], 32_380),
+    "tests": Part(["tests"], 22_280),
     "JavaScript, CSS": Part(["book/_static"], 4_750, suffixes=(".js", ".css")),
 }
 MOST_GUARDS = 0.05  # of the lines of code of minivit and vitlab

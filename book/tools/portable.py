@@ -28,7 +28,7 @@ def folded_title(cell: NotebookNode) -> str:
     if figure_name(cell):
         return f"Code of Fig. {places()[figure_name(cell)].number}"
     if "solution" in tags(cell):
-        return "A solution; yours is kept"
+        return "A solution; it does not replace yours"
     kinds = {"import": "Imports", "from": "Imports", "verdict": "Code of the verdict"}
     return "Code" if "def " in cell.source else kinds.get(re.split(r"\W", cell.source)[0], "Code")
 
@@ -47,7 +47,11 @@ def portable(notebook: NotebookNode, page: Path) -> NotebookNode:
             if "hide-input" in tags(cell):
                 cell.metadata.setdefault("jupyter", {})["source_hidden"] = True
                 cell.metadata.cellView = "form"
-                cell.source = f"# @title {folded_title(cell)}\n{cell.source}"
+                title = folded_title(cell)
+                if "answer" in tags(cell):  # nothing is seen of it until it runs
+                    what = cell.metadata.get("summary", title)
+                    title = re.sub("^(Show|Code of|Code) ?", "Run me: ", what).removesuffix(": ")
+                cell.source = f"# @title {title}\n{cell.source}"
             yield cell
             if name := figure_name(cell):
                 caption = plain(cell.metadata.mystnb.figure.pop("caption"), page)

@@ -17,7 +17,7 @@ def scaled_scores(attempt: Attempt) -> None:
     swap = "Swap the last two axes of k, and these alone: k.mT does it; k.T reverses all four."
     for d in (6, 11):  # the second catches a number typed in
         q, k = normal(batch, heads, tokens, d), normal(batch, heads, tokens, d)
-        fits, right = q @ k.mT, f"the square root of d = {d}"
+        fits, right = q @ k.mT, f"the square root of d, here {d}"
         outcomes = {
             fits / math.sqrt(d): "Each score should be the dot product of a query and a key, "
             f"divided by {right}.",

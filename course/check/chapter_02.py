@@ -38,7 +38,7 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
     for d in (6, 11):  # the second catches a number typed in
         q, k = normal(batch, heads, queries, d), normal(batch, heads, keys, d)
         v = normal(batch, heads, keys, d_v)
-        root, right = math.sqrt(d), f"the square root of d = {d}"
+        root, right = math.sqrt(d), f"the square root of d, here {d}"
         divisors = {
             d: "d itself",
             math.sqrt(keys): "the square root of the number of keys",

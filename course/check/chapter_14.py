@@ -144,8 +144,8 @@ def mixed(
     x: Tensor, weights: Tensor, values: Tensor, out: Tensor, interleaved: bool = False
 ) -> Tensor:
     """Attention with given weights [heads, tokens, tokens]; with the last a head has every n-th."""
-    heads = len(weights)
-    v = (x @ values).unflatten(-1, (-1, heads) if interleaved else (heads, -1))
+    split = (-1, len(weights)) if interleaved else (len(weights), -1)
+    v = torch.unflatten(x @ values, -1, split)
     axes = "hij,...jdh->...idh" if interleaved else "hij,...jhd->...ihd"
     return torch.einsum(axes, weights, v).flatten(-2) @ out
 

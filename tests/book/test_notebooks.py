@@ -53,6 +53,14 @@ def test_the_title_comes_first_the_text_is_plain_and_its_numbers_are_those_of_th
 
 
 @of(of_the_book())
+def test_the_first_line_of_an_answer_which_jupyterlab_shows_folded_tells_nothing(path):
+    for cell in code(path):
+        if "answer" in tags(cell) and "hide-input" not in tags(cell) and cell.outputs:
+            first = cell.outputs[0].get("text", "").partition("\n")[0]
+            assert not re.search(r"True|False|\d of \d|: .*\d", first), first
+
+
+@of(of_the_book())
 def test_nothing_private_is_imported(path):
     for node in (node for cell in code(path) for node in ast.walk(ast.parse(cell.source))):
         if isinstance(node, ast.Import | ast.ImportFrom):

@@ -201,7 +201,10 @@ EQUIVALENT = {
     "ordered_block": {
         "order == -> order <=": "the other of two orders comes later in the alphabet"
     },
-    "ViT": {"len(x), -1 -> len(x), 1": "there is one class token"},
+    "ViT": {
+        "len(x), -1 -> len(x), 1": "there is one class token",
+        "-> for parameter in []": "how the weights start is the reader's",
+    },
     "drop_path": {">= rate -> > rate": "a draw is never equal to the rate"},
     "logit_shares": {"square().mean(-1 -> square().mean(1": "with two axes, axis 1 is axis -1"},
     "logits_from_file": {
