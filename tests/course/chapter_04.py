@@ -203,7 +203,7 @@ EQUIVALENT = {
     },
     "ViT": {
         "len(x), -1 -> len(x), 1": "there is one class token",
-        "-> for parameter in []": "how the weights start is the reader's",
+        "in self.head.parameters(): -> in []:": "how the weights start is the reader's",
     },
     "drop_path": {">= rate -> > rate": "a draw is never equal to the rate"},
     "logit_shares": {"square().mean(-1 -> square().mean(1": "with two axes, axis 1 is axis -1"},
