@@ -135,9 +135,9 @@ def masked_softmax(attempt: Attempt) -> None:
     message = "A mask of shape [batch, 1, 1, keys] should broadcast over heads and queries."
     attempt.expect_close(weights, {softmax_by_rows(scores, padding): message})
 
-    # Far apart, so that one key takes all; then rounding such scores does no harm.
-    for forbidden in (-1e5, 1e5):
-        large = torch.where(mask, 1e4 * scores, forbidden)
+    # Far apart, so that one key takes all; then rounding such scores does no harm. Then all low.
+    for forbidden, level in ((1e5, 0), (-1e5, -5e4)):
+        large = torch.where(mask, 1e4 * scores + level, forbidden)
         message = (
             "For scores as large as 10000 the result overflows or is 0 / 0. Subtract the maximum "
             "of the allowed keys before exp, or use torch.softmax."

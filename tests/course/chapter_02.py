@@ -163,6 +163,7 @@ WRONG = {
         ("Here they are NaN", lambda s, mask: s.masked_fill(~mask, -math.inf).softmax(-1)),
         ("Here they sum to 1", lambda s, mask: s.masked_fill(~mask, -1e9).softmax(-1)),
         ("result overflows", lambda scores, mask: normalised(scores.exp() * mask)),
+        ("outweigh any score", lambda s, mask: s.masked_fill(~mask, -1e4).softmax(-1) * mask),
         ("0 * infinity", lambda scores, mask: (scores - math.inf * ~mask).softmax(-1)),
     ],
     "antisymmetric_share": [
