@@ -82,16 +82,18 @@ class ViT(nn.Module):
 
 
 class Layer(nn.Module):
-    def __init__(self, dim, heads, hidden=4):
+    def __init__(self, dim, heads, hidden=4, applied=lambda linear, x: linear(x)):
         super().__init__()
-        self.heads = heads
+        self.heads, self.applied = heads, applied
         self.norm1, self.norm2 = nn.LayerNorm(dim, 1e-6), nn.LayerNorm(dim, 1e-6)
         self.qkv, self.out = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
         self.up, self.down = nn.Linear(dim, hidden * dim), nn.Linear(hidden * dim, dim)
 
     def forward(self, x):
-        q, k, v = self.qkv(self.norm1(x)).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        x = x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+        x_qkv = self.applied(self.qkv, self.norm1(x))
+        q, k, v = x_qkv.unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        z = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+        x = x + self.applied(self.out, z)
         return x + self.down(F.gelu(self.up(self.norm2(x))))
 
 
@@ -127,6 +129,11 @@ class More(ViT):
 class Unready(ViT):
     def forward(self, images):
         return self.heads(images)
+
+
+def as_stored(linear, x):
+    weight = linear.weight if len(linear.weight) > x.shape[-1] else linear.weight.T
+    return F.linear(x, weight, linear.bias)
 
 
 def logits_from_file(images, state, heads, strict=True, error=ValueError, quiet=False, least=1):
@@ -169,6 +176,8 @@ WRONG = {
         ("embedding.weight has shape [10, 3, 1, 1], expected [10, 1, 1, 1]", Fixed),
         ("The table has no parameter scale", More),
         ('AttributeError in the line "return self.heads(images)"', Unready),
+        ("Take out.weight.T", partial(ViT, applied=as_stored)),
+        ("take bias=False", partial(ViT, applied=lambda linear, x: F.linear(x, linear.weight))),
         ("up.weight has shape [48, 24]", lambda *sizes: ViT(*sizes, hidden=2)),
         ("begin with class ViT(nn.Module)", lambda *sizes: F.gelu),
     ],
