@@ -422,11 +422,11 @@ def stages(state: State) -> Iterator[Stage]:
         "Queries and keys are exchanged: the first third of qkv gives the queries.": dict(
             state=quiet | {n: exchanged(t) for n, t in quiet.items() if "attn.qkv" in n}
         ),
-        "The matrix of the output projection is used as it is stored. Take out.weight.T.": dict(
+        "The matrix of attention's output projection is used as it is stored. Transpose it.": dict(
             state=quiet | {n: t.T for n, t in quiet.items() if n.endswith("attn.proj.weight")}
         ),
-        "The biases of qkv and out are there, but the logits do not depend on them. Add them, or "
-        "take bias=False.": dict(
+        "The logits do not depend on the biases of attention. Add them; a module of your own may "
+        "do without, by bias=False.": dict(
             state=quiet | {n: 0 * t for n, t in quiet.items() if "attn" in n and "bias" in n}
         ),
         EPS: dict(eps=1e-5),  # little, but already more than the tolerance

@@ -176,8 +176,11 @@ WRONG = {
         ("embedding.weight has shape [10, 3, 1, 1], expected [10, 1, 1, 1]", Fixed),
         ("The table has no parameter scale", More),
         ('AttributeError in the line "return self.heads(images)"', Unready),
-        ("Take out.weight.T", partial(ViT, applied=as_stored)),
-        ("take bias=False", partial(ViT, applied=lambda linear, x: F.linear(x, linear.weight))),
+        ("as it is stored. Transpose it", partial(ViT, applied=as_stored)),
+        (
+            "do without, by bias=False",
+            partial(ViT, applied=lambda linear, x: F.linear(x, linear.weight)),
+        ),
         ("up.weight has shape [48, 24]", lambda *sizes: ViT(*sizes, hidden=2)),
         ("begin with class ViT(nn.Module)", lambda *sizes: F.gelu),
     ],
