@@ -75,7 +75,7 @@ def train_one(run: Run, store: Store = HERE, keep: bool = True) -> Figures:
     about = provenance()  # before the training: the repository may move on meanwhile
     data, model = run.load(), run.create()
     about["operations"] = operations(model)
-    if DEVICE.type == "cuda":  # compiled, its kernels are few and large: four times as fast
+    if DEVICE.type == "cuda":  # where small kernels would wait for Python
         model.to(DEVICE).compile()
     few = spread(data.validation, WATCHED)
     watched = data if run.fraction == 1 else replace(data, validation=few)

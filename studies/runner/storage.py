@@ -58,12 +58,12 @@ def commit() -> str:
 
 def provenance() -> Figures:
     """Where, when and by which code something is computed."""
-    half = "bfloat16" if has_bfloat16(torch.device("cpu")) else "no bfloat16"
+    computes = "bfloat16" if has_bfloat16(torch.device("cpu")) else "no bfloat16"
     if torch.cuda.is_available():
-        half = torch.cuda.get_device_name()
+        computes = torch.cuda.get_device_name()
     return {
         "commit": commit(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {half}",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {computes}",
         "torch": torch.__version__,
         "date": date.today().isoformat(),
     }
