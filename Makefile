@@ -41,7 +41,7 @@ test: $(READY) lint  ## lint, unit tests, every notebook, the site's static gate
 test-full: $(READY) lint site  ## all tests, in random order, what takes long and browsers included
 	$(RUN) $(UNIT) $(ORDER)
 	$(RUN) $(NBVAL) $(BOOK)
-	$(RUN) -m pytest tests/site tests/browser $(ORDER)
+	$(RUN) -m pytest -n auto --dist worksteal tests/site tests/browser $(ORDER)
 
 test-site: site  ## every page in headless Chromium, with no network
 	$(RUN) -m pytest tests/browser
