@@ -2,13 +2,14 @@
 
 A piece stands below a comment with its chapter, and whether it is the reader's or filled from the
 book (``book_vit.py``). It is replaced, with the functions that it calls; all else in the file
-stays. ``my_vit.py.before`` has every version before, the newest last.
+stays. ``my_vit.py.before`` has every version before, dated, the newest last.
 """
 
 import ast
 import os
 import re
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -67,7 +68,8 @@ def write(parts: Sections) -> None:
         old, older = (p.read_bytes() if p.exists() else b"" for p in (path, before))
         if old and old != text:
             with atomic_write(before) as scratch:
-                scratch.write_bytes(b"\n\n".join(filter(None, (older, old))))
+                replaced = f"# Replaced on {datetime.now():%Y-%m-%d at %H:%M}:\n".encode()
+                scratch.write_bytes(b"\n\n".join(filter(None, (older, replaced + old))))
         with atomic_write(path) as scratch:
             scratch.write_bytes(text)
     except OSError as error:

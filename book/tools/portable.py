@@ -20,7 +20,10 @@ from book.tools.roles import places, plain, roles
 
 TITLE = re.compile(r"\A# @title [^\n]*\n")  # Colab's, above the code that it folds
 CAPTION = re.compile(r'\A<a id="(fig-[\w-]+)"></a>\*\*Fig\. [\d.]+\.\*\* (.*)\Z', re.DOTALL)
-ANSWER = "<details><summary>What happened</summary>\n\n{}\n\n</details>"
+ANSWER = "<details><summary>{}</summary>\n\n{}\n\n</details>"
+ANSWERED = re.compile(
+    ANSWER.format("(?:What happened|What Fig. [\\d.]+ shows)", r"(.*)"), re.DOTALL
+)
 
 
 def folded_title(cell: NotebookNode) -> str:
@@ -39,9 +42,10 @@ def portable(notebook: NotebookNode, page: Path) -> NotebookNode:
     def stored() -> Iterator[NotebookNode]:
         for cell in notebook.cells:
             cell = from_dict(cell)
-            text = ANSWER if "answer" in tags(cell) else "{}"
             if cell.cell_type == "markdown":
-                cell.source = text.replace("{}", plain(cell.source, page))
+                cell.source = plain(cell.source, page)
+                if "answer" in tags(cell):
+                    cell.source = ANSWER.format("What happened", cell.source)
             if "answer" in tags(cell) and cell.cell_type == "code":
                 cell.metadata.setdefault("jupyter", {})["outputs_hidden"] = True
             if "hide-input" in tags(cell):
@@ -55,16 +59,18 @@ def portable(notebook: NotebookNode, page: Path) -> NotebookNode:
             yield cell
             if name := figure_name(cell):
                 caption = plain(cell.metadata.mystnb.figure.pop("caption"), page)
-                caption = f'<a id="{name}"></a>**Fig. {places()[name].number}.** {caption}'
+                number = places()[name].number
+                caption = f'<a id="{name}"></a>**Fig. {number}.** {caption}'
+                if "answer" in tags(cell):
+                    caption = ANSWER.format(f"What Fig. {number} shows", caption)
                 below = {"cell_type": "markdown", "id": name, "metadata": {"tags": ["caption"]}}
-                yield from_dict(below | {"source": text.replace("{}", caption)})
+                yield from_dict(below | {"source": caption})
 
     return from_dict(notebook | {"cells": list(stored())})
 
 
 def for_sphinx(notebook: NotebookNode) -> NotebookNode:
     """A notebook with roles, labels and captions where MyST-NB looks for them."""
-    before, after = ANSWER.split("{}")
     cells: list[NotebookNode] = []
     for cell in notebook.cells:
         cell = from_dict(cell)
@@ -72,8 +78,8 @@ def for_sphinx(notebook: NotebookNode) -> NotebookNode:
             cell.metadata.pop("jupyter", None)
             cell.metadata.pop("cellView", None)
             cell.source = TITLE.sub("", cell.source)
-        elif cell.source.startswith(before):
-            cell.source = cell.source.removeprefix(before).removesuffix(after)
+        elif answer := ANSWERED.fullmatch(cell.source):
+            cell.source = answer[1]
         if "caption" in tags(cell) and (match := CAPTION.match(cell.source)):
             if not cells or figure_name(cells[-1]) != match[1]:
                 raise ValueError(f"expected the cell of {match[1]} above its caption")

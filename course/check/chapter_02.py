@@ -219,6 +219,8 @@ def of_one_head(x: Tensor, q: Tensor, k: Tensor, v: Tensor, width: str) -> Outco
         attend(q, k, v, 1): f"The scores are not scaled. Divide them by sqrt({width}).",
         attend(q, k, v, 1) / math.sqrt(d): LATE,
         attend(q, k, v, d): "The scores are divided by the width itself, not by its root.",
+        v: "The result is v: each query met one key, its own. Let heads and tokens change places "
+        "before the scores: queries and keys are [batch, heads, tokens, d].",
         x + attend(q, k, v, math.sqrt(d)): "x is added to the result. Return what attention "
         "gives by itself; a block adds it to x later.",
     }
@@ -245,7 +247,7 @@ def of_heads(v: Tensor, heads: int) -> Outcomes:
     }
 
 
-AVERAGED = "The outputs of the heads are averaged. Put them side by side, head 0 first."
+AVERAGED = "The outputs of the heads are averaged. Put them side by side, the first head first."
 VIEW = {
     "Use .reshape": "If you split into heads here, neither view nor reshape can make tokens and "
     "heads change places: cut the last axis, [batch, tokens, heads, d], then transpose. Only where "
@@ -313,7 +315,7 @@ def multi_head(attempt: Attempt) -> None:
     one_table = attend(q_heads, k_heads, torch.eye(tokens), math.sqrt(d)).mean(1) @ v
     outcomes = {
         in_turn(math.sqrt(d)): "With several heads the result is wrong. Within q, k and v the "
-        "columns of head 0 come first, then those of head 1, and so on.",
+        "columns of the first head come first, then those of the second, and so on.",
         attended @ w_out: "All columns act as one head. Split q, k and v into heads first.",
         one_table @ w_out: "The weights of the heads are averaged. Each head weights its own "
         "columns of v with its own weights.",
@@ -354,7 +356,8 @@ def grouped_query_attention(attempt: Attempt) -> None:
     outcomes = of_heads(v, heads) | {
         mixed_v.mean(1, keepdim=True).expand_as(x): "Keys and values are read group by group. The "
         "first half of w_kv has the keys of all groups, the second their values.",
-        v[..., :d_head].mean(1, keepdim=True).repeat(1, tokens, heads): "All heads read group 0.",
+        v[..., :d_head].mean(1, keepdim=True).repeat(1, tokens, heads): "All heads read the first "
+        "group.",
     }
     none = torch.zeros(dim, dim)
     attempt.expect_close(attempt(x, none, w_kv, identity, heads, explain=VIEW), outcomes)
@@ -373,7 +376,7 @@ def grouped_query_attention(attempt: Attempt) -> None:
     root = math.sqrt(d_head)
     outcomes = {
         in_turn(x @ w_kv, each_its_own, root): "With as many groups as heads the result is wrong. "
-        "Within q, k and v the columns of head 0 come first, then those of head 1, and so on.",
+        "Within q, k and v the columns of the first head come first, then those of the second.",
         attended @ w_out: "All columns act as one head. Split q, k and v into heads first.",
         in_turn(x @ w_kv, each_its_own, math.sqrt(dim)): "The scale is that of the whole width. A "
         "head is only d_head = dim / heads wide, so divide its scores by sqrt(d_head).",
@@ -387,7 +390,7 @@ def grouped_query_attention(attempt: Attempt) -> None:
         in_turn(x @ few, neighbours, root): "With fewer groups than heads the result is wrong. "
         "Each group serves heads / groups heads.",
         in_turn(x @ few, in_rotation, root): "The groups are dealt out in rotation. Neighbouring "
-        "heads share one: with 6 heads and 3 groups, heads 0 and 1 read group 0.",
+        "heads share one: of 6 heads and 3 groups, the first two heads share the first group.",
         in_turn(x @ few, [0] * heads, root): "All heads read the first group.",
     }
     attempt.expect_close(attempt(x, w_q, few, w_out, heads), outcomes)

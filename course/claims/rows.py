@@ -78,7 +78,7 @@ class Claim:
                 "the word is 'the opposite was seen here'"
             )
         if self.rule and not self.rule.measures and not words <= set(UNMEASURED):
-            raise ValueError(f"{self.id}: '{self.rule.otherwise}' needs a figure")
+            raise ValueError(f"{self.id}: '{self.rule.otherwise}' needs a value")
 
 
 @dataclass(frozen=True)

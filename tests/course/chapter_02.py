@@ -104,6 +104,12 @@ def heads_by(split=None, merge=None, add=0.0):
     return attention
 
 
+def unswapped(x, w_qkv, w_out, heads):
+    """Every token's heads attend to each other."""
+    q, k, v = (x @ w_qkv).unflatten(-1, (3, heads, -1)).unbind(2)
+    return F.scaled_dot_product_attention(q, k, v).flatten(2) @ w_out
+
+
 def in_turn_by_group(x, w_q, w_kv, out, heads):
     """Reads w_kv as k and v of a group, then those of the next."""
     d = x.shape[-1] // heads
@@ -150,6 +156,7 @@ WRONG = {
         ("in another order. They", lambda x, w, *rest: multi_head(x, w.roll(len(w), 1), *rest)),
         ("Splitting into heads mixes", heads_by(split=lambda t, sizes: t.reshape(sizes))),
         ("Only where heads are merged", heads_by(split=lambda t, sizes: t.view(sizes))),
+        ("queries and keys are [batch,", unswapped),
         ("averaged", heads_by(merge=lambda t: t.mean(1))),
         ("averaged", heads_by(merge=lambda t: t.mean(1).repeat(1, 1, t.shape[1]))),
         ("x is added to the result", heads_by(add=1.0)),

@@ -34,7 +34,7 @@ WRONG = [
     ({"topic": "dogs"}, "'dogs'"),
     ({"amended": [{"was": "holds if < 2"}]}, "'when' and 'because'"),
     (REFUTES, "refutes nothing"),
-    ({"rule": {"always": "holds"}}, "'holds' needs a figure"),
+    ({"rule": {"always": "holds"}}, "'holds' needs a value"),
 ]
 
 

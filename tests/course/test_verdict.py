@@ -65,7 +65,7 @@ def test_what_processors_move_a_figure_by_counts_as_part_of_its_interval(monkeyp
     assert "is 5 to 25 times as far as processors move" in decided(HALF, -0.1).margin
     assert decided(HALF, 0.0).verdict == "holds"
     moved["R01"] = 0.0
-    assert decided(HALF, 0.45).margin == "processors do not move the figure"
+    assert decided(HALF, 0.45).margin == "processors do not move the value"
     margin = decided(HALF, [0.1, 0.2, 0.3]).margin  # half width 0.2484, as above, of 0.3
     assert "1 to 5 times as far as seeds and processors move" in margin
 
@@ -90,15 +90,15 @@ def test_rounding_errors_are_printed_without_their_digits_and_no_figure_as_minus
 
 def test_what_is_no_figure_and_a_call_that_does_not_fit_its_claim_are_refused(monkeypatch):
     for figure in (float("nan"), float("inf"), [0.1, 0.2], [[0.1]], []):
-        with pytest.raises(ValueError, match="R01: a figure is"):
+        with pytest.raises(ValueError, match="R01: a value is"):
             decided(HALF, figure)
     rows = load()
     bare = replace(rows, claims=rows.claims | {"R09": replace(rows.claims["R09"], rule=None)})
     monkeypatch.setattr(import_module("course.claims.verdict"), "load", lambda: bare)
     for arguments, error, reason in [
         (("X99", 1.0), KeyError, "no claim 'X99'"),
-        (("R08",), ValueError, "R08 needs a figure"),
-        (("R07", 1.0), ValueError, "R07 needs no figure"),
+        (("R08",), ValueError, "R08 needs a value"),
+        (("R07", 1.0), ValueError, "R07 needs no value"),
         (("R09", 1.0), ValueError, "R09 has no rule yet"),
     ]:
         with pytest.raises(error, match=reason):

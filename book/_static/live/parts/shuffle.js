@@ -18,7 +18,7 @@
   function mount({ h, range, percent, best, softmax, button, image, bars, columns, row, speech }) {
     const engine = minivitEngine(), model = engine.open(minivitModels[MODEL]);
     const samples = minivitSamples[MODEL];
-    let bytes = samples[0].pixels, order = range(ACROSS ** 2), picked = null;
+    let bytes = samples[1].pixels, order = range(ACROSS ** 2), picked = null;
     const say = speech();
     const board = image("Tap two patches", "A digit, its patches in the chosen order");
     const patches = order.map((i) => h("button", { type: "button", onclick: () => tap(i),
