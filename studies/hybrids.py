@@ -3,7 +3,7 @@
 ResNets of six blocks in three stages; ``1`` stands for a stage whose last block is one of
 attention: ``001`` has it in the last stage alone. ``begin`` has attention at the beginning of all
 stages, ``wide`` is ``111`` with as many weights as ``000``, in ``flat`` networks all stages are
-equally wide.
+equally wide. ``3 x`` and ``10 x``: as many steps.
 """
 
 import time
@@ -13,14 +13,15 @@ from functools import partial
 import minivit
 from minivit.model import Model
 from studies.runner.run import loaded, operations
-from studies.runner.survey import Figures, Survey, over_seeds
-from studies.shared.training import fitted, scores_of, search
+from studies.runner.storage import HERE
+from studies.runner.survey import Figures, Survey
+from studies.shared.lengths import TIMES, at_best_rate, at_rate, scored
 from vitlab.training import Recipe
 
 SEEDS = range(5)
-RATES = (3e-3, 1e-2, 3e-2)
 KINDS = ("000", "001", "010", "011", "100", "110", "111", "begin", "wide", "flat 100", "flat 001")
-RECIPE = Recipe(steps=400, batch_size=64, average=0.9)
+STEPS = 400
+RECIPE = Recipe(batch_size=64, average=0.9)
 
 
 def network(kind: str) -> Model:
@@ -35,23 +36,39 @@ def network(kind: str) -> Model:
     )
 
 
-def trained(kind: str, seed: int, rate: float) -> Figures:
-    """Scores of a trained network, and the seconds of its training."""
+def trained(kind: str, times: int, rate: float, seed: int) -> Figures:
+    """Scores of a trained network, their curve, and the seconds of its training."""
     data, start = loaded("SHAPES", size=16), time.process_time()
-    recipe = replace(RECIPE, learning_rate=rate)
-    model, right = fitted(partial(network, kind), data, recipe, seed)
-    seconds = time.process_time() - start
-    return {"seconds_of_training": seconds, "accuracy": right} | scores_of(model, data)
+    recipe = replace(RECIPE, steps=times * STEPS)
+    _, figures = scored(partial(network, kind), data, recipe, rate, seed)
+    return {"seconds_of_training": time.process_time() - start} | figures
 
 
-def measure(kind: str) -> Figures:
-    first = {rate: trained(kind, 0, rate) for rate in RATES}
-    rate, figures = search(lambda rate: first[rate]["validation"], RATES)
+def measured(kind: str, times: int) -> Figures:
+    """Scores after ``times`` as many steps, at the best rate and at the next; cost.
+
+    The longest trainings have the best rate of those before.
+    """
+    training, name = partial(trained, kind, times), f"hybrids {kind}, {times} x"
+    if times == TIMES[-1]:
+        rate = STUDY.stored(HERE)[named(kind, TIMES[-2])]["rate"]
+        figures = at_rate(training, SEEDS, rate, name)
+    else:
+        figures = at_best_rate(training, SEEDS, 1e-2, name)
     model = network(kind)
-    figures["parameters"] = sum(p.numel() for p in model.parameters())
-    figures["operations"] = operations(model)
-    others = (trained(kind, seed, rate) for seed in SEEDS[1:])
-    return figures | over_seeds([first[rate], *others])
+    return figures | {
+        "steps": times * STEPS,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "operations": operations(model),
+    }
 
 
-STUDY = Survey("hybrids", {f"{kind}, shapes": partial(measure, kind) for kind in KINDS}, SEEDS)
+def named(kind: str, times: int) -> str:
+    return f"{kind}, shapes" + (f", {times} x" if times > 1 else "")
+
+
+STUDY = Survey(
+    "hybrids",
+    {named(kind, times): partial(measured, kind, times) for kind in KINDS for times in TIMES},
+    SEEDS,
+)

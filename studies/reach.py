@@ -1,12 +1,11 @@
 """How far must attention see, and must it depend on the image?
 
 ViTs read the digits pixel by pixel, with attention that sees all of the grid, a neighbourhood, or a
-window; or with ``static`` mixing weights, learned but the same in all images. At the rate best on
-the validation part in short trainings; ``wider`` tries one more; ``more`` rows have five more
-seeds, since the first five left open which of two is better. ``curvature``: early in training.
+window; or with ``static`` mixing weights, learned but the same in all images. ``3 x`` and ``10 x``:
+as many steps. ``more`` rows have five more seeds, since the first five left open which of two is
+better. ``curvature``: early in training.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,9 +17,10 @@ import minivit
 from minivit.model import Model
 from minivit.parts import window_mask
 from studies.runner.run import spread
+from studies.runner.storage import HERE
 from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared.digit_models import fraction_of
-from studies.shared.training import fitted, scores_of, search
+from studies.shared.lengths import TIMES, at_best_rate, at_rate, scored
 from vitlab.data import Data, Split, load_data
 from vitlab.instruments.density import density
 from vitlab.training import Recipe
@@ -33,8 +33,6 @@ MIXING = (
     "global", "3 x 3", "5 x 5", "windows", "shifted windows", "static", "static with 1 head"
 )  # fmt: skip
 SEEDS = range(5)
-RATES = (3e-3, 1e-2, 3e-2)
-WIDER = 1e-1  # where the last of them won
 STEPS = {"all": 600, "tenth": 300}
 FEW = ("global", "windows", "shifted windows")  # also trained on a tenth
 CURVED = ("global", "5 x 5", "3 x 3")
@@ -74,20 +72,19 @@ def vit(mixing: str) -> Model:
     return model
 
 
-def searched(mixing: str, amount: str) -> Figures:
-    """The search for a rate on the validation part, in short trainings; scores at that rate."""
-    rate, figures = search(partial(in_short, mixing, amount), RATES)
+def measured(mixing: str, amount: str, times: int) -> Figures:
+    """Scores after ``times`` as many steps, at the best rate and at the next.
+
+    The longest trainings have the best rate of those before.
+    """
+    training, name = partial(trained, mixing, amount, times), f"reach {mixing}, {amount}, {times} x"
+    if times == TIMES[-1]:
+        rate = STUDY.stored(HERE)[named(mixing, amount, TIMES[-2])]["rate"]
+        figures = at_rate(training, SEEDS, rate, name)
+    else:
+        figures = at_best_rate(training, SEEDS, 1e-2, name)
     figures["parameters"] = sum(p.numel() for p in vit(mixing).parameters())
-    return figures | scores(mixing, amount, SEEDS, rate)
-
-
-def in_short(mixing: str, amount: str, rate: float) -> float:
-    """Accuracy on the validation part after a short training."""
-    return trained(mixing, amount, 0, STEPS["tenth"], rate)["validation"]
-
-
-def scores(mixing: str, amount: str, seeds: Iterable[int], rate: float) -> Figures:
-    return over_seeds(trained(mixing, amount, seed, STEPS[amount], rate) for seed in seeds)
+    return figures | {"steps": times * STEPS[amount]}
 
 
 def digits(amount: str, seed: int) -> Data:
@@ -100,11 +97,10 @@ def digits(amount: str, seed: int) -> Data:
     return replace(few, train=many)
 
 
-def trained(mixing: str, amount: str, seed: int, steps: int, rate: float) -> dict[str, float]:
-    """Loss on the training part, accuracy on the validation and the test part."""
-    data, recipe = digits(amount, seed), replace(RECIPE, steps=steps, learning_rate=rate)
-    model, right = fitted(partial(vit, mixing), data, recipe, seed)
-    return scores_of(model, data) | {"accuracy": right}
+def trained(mixing: str, amount: str, times: int, rate: float, seed: int) -> Figures:
+    """Scores of a ViT, and their curve."""
+    recipe = replace(RECIPE, steps=times * STEPS[amount])
+    return scored(partial(vit, mixing), digits(amount, seed), recipe, rate, seed)[1]
 
 
 def curvature(mixing: str) -> Figures:
@@ -112,7 +108,7 @@ def curvature(mixing: str) -> Figures:
     rows = []
     for seed in SEEDS:
         torch.manual_seed(seed)
-        recipe = replace(RECIPE, steps=STEPS["all"], learning_rate=RATES[0], seed=seed)
+        recipe = replace(RECIPE, steps=STEPS["all"], learning_rate=3e-3, seed=seed)
         run = Run(vit(mixing), load_data("DIGITS"), recipe)
         while run.step < EARLY:
             run.advance()
@@ -125,12 +121,21 @@ def curvature(mixing: str) -> Figures:
     return over_seeds(rows)
 
 
+def more(mixing: str) -> Figures:
+    """Scores of more seeds, at the rate of the first."""
+    rows = (trained(mixing, "all", 1, MORE[mixing], seed) for seed in MORE_SEEDS)
+    return over_seeds(rows)
+
+
+def named(mixing: str, amount: str, times: int) -> str:
+    return f"{mixing}, {amount}" + (f", {times} x" if times > 1 else "")
+
+
+KINDS = [(m, "all") for m in MIXING] + [(m, "tenth") for m in FEW]
 STUDY = Survey(
     "reach",
-    {f"{mixing}, all": partial(searched, mixing, "all") for mixing in MIXING}
-    | {f"{mixing}, tenth": partial(searched, mixing, "tenth") for mixing in FEW}
-    | {f"{k}, more": lambda k=k: scores(k, "all", MORE_SEEDS, MORE[k]) for k in MORE}
-    | {f"{mixing}, curvature": partial(curvature, mixing) for mixing in CURVED}
-    | {"global, wider": lambda: {"search": {str(WIDER): in_short("global", "all", WIDER)}}},
+    {named(*kind, times): partial(measured, *kind, times) for kind in KINDS for times in TIMES}
+    | {f"{mixing}, more": partial(more, mixing) for mixing in MORE}
+    | {f"{mixing}, curvature": partial(curvature, mixing) for mixing in CURVED},
     SEEDS,
 )

@@ -9,16 +9,28 @@ from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 import minivit
 from minivit.hybrid import to_map, to_tokens
 from minivit.model import Model
 from studies.runner.run import operations
-from studies.runner.survey import Figures, Survey, over_seeds
+from studies.runner.survey import Figures, Survey, over_seeds, plain
 from studies.shared.digit_models import fraction_of
+from studies.shared.lengths import TIMES, at_best_rate
 from studies.shared.masked_patches import masked_patches
-from studies.shared.sequences import KEY, LONGEST, Attending, Kind, Reader, pairs, right, taught
+from studies.shared.sequences import (
+    COUNT,
+    KEY,
+    LONGEST,
+    Attending,
+    Kind,
+    Reader,
+    pairs,
+    right,
+    taught,
+)
 from studies.shared.training import fitted, search
 from vitlab.data import Data, load_data
 from vitlab.training import Recipe, evaluate
@@ -31,13 +43,29 @@ STEPS = {"attention": 1000, "recurrent": 3000, "digits": 200}  # recurrence lear
 WIDTHS = {"attention": 48, "convolution": 38, "recurrence": 43}  # of about equal parameters
 
 
-def retrieval(kind: Kind) -> Figures:
-    """How often readers answer right, by length, and how much their attention gives to the pair."""
-    steps = STEPS[kind.split()[0]]
-    rate, figures = search(lambda rate: right(taught(kind, rate, 0, steps), LONGEST, 90_000), RATES)
-    figures["parameters"] = sum(p.numel() for p in Reader(kind).parameters())
-    figures["lengths"] = LENGTHS
-    return figures | over_seeds(by_length(taught(kind, rate, seed, steps)) for seed in SEEDS)
+def retrieval(kind: Kind, times: int) -> Figures:
+    """How often readers answer right, by length, and how much their attention gives to the pair.
+
+    Rates are compared on as many pairs as the longest sequences in training had.
+    """
+    steps = times * STEPS[kind.split()[0]]
+    name = f"scale {kind}, {times} x"
+    figures = at_best_rate(partial(reader, kind, steps), SEEDS, 3e-3, name)
+    return figures | {
+        "parameters": sum(p.numel() for p in Reader(kind).parameters()),
+        "steps": steps,
+        "lengths": LENGTHS,
+    }
+
+
+def reader(kind: Kind, steps: int, rate: float, seed: int) -> Figures:
+    """What one reader does, on new pairs for the choice of a rate and over all lengths."""
+    model = taught(kind, rate, seed, steps)
+    tokens, answers = pairs(COUNT, LONGEST, torch.Generator().manual_seed(90_000))
+    with torch.no_grad():
+        loss = F.cross_entropy(model(tokens), answers).item()
+    held_out = right(model, LONGEST, 90_000)
+    return plain({"validation": held_out, "likelihood": -loss} | by_length(model))
 
 
 @torch.no_grad()
@@ -120,7 +148,11 @@ def trained(kind: str, data: Data, rate: float, seed: int) -> dict[str, float]:
 
 STUDY = Survey(
     "scale",
-    {f"retrieval {kind}": partial(retrieval, kind) for kind in READERS}
+    {
+        f"retrieval {kind}" + (f", {times} x" if times > 1 else ""): partial(retrieval, kind, times)
+        for kind in READERS
+        for times in TIMES
+    }
     | {f"digits {kind}": partial(digits, kind) for kind in WIDTHS}
     | {"masked": lambda: over_seeds(masked_patches(seed) for seed in SEEDS[:3])}
     | {f"marked {kind}": partial(marked, kind) for kind in (READERS[0], READERS[2])},

@@ -1,6 +1,7 @@
 """The command of every study: ``python -m studies NAME``."""
 
 import argparse
+import json
 import os
 import pkgutil
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from types import ModuleType
 
 import studies
 from studies.runner.publish import publish
-from studies.runner.storage import ROOT, Store
+from studies.runner.storage import HERE, ROOT, Store
 from studies.runner.study import Study
 from studies.runner.survey import Survey
 
@@ -34,12 +35,26 @@ def load(name: str) -> Study | Survey:
     return module.STUDY if hasattr(module, "STUDY") else getattr(module, name)
 
 
+def hours() -> str:
+    """A line for each study: core-hours of its stored rows, and of three and ten times as many."""
+    lines = [f"{'study':26}{'rows':>5}{'core-hours':>12}{'3 times':>9}{'10 times':>9}"]
+    for name in NAMES:
+        path = HERE.table(name)
+        table = json.loads(path.read_text()) if path.exists() else {"rows": {}}
+        rows = table["rows"].values()
+        each = sum(row.get("seconds") or 0 for row in rows)  # of a study that trains, one for all
+        spent = (each or table.get("seconds") or 0) / 3600
+        lines.append(f"{name:26}{len(rows):5}{spent:12.2f}{3 * spent:9.1f}{10 * spent:9.1f}")
+    return "\n".join(lines)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; gives the exit code: 1 if a recheck finds other figures, else 0."""
     parser = argparse.ArgumentParser(
         "python -m studies", description="The trainings and measurements behind book/results."
     )
-    parser.add_argument("name", choices=NAMES, metavar="NAME", help=f"one of {', '.join(NAMES)}")
+    parser.add_argument("name", choices=["hours", *NAMES], metavar="NAME",
+                        help=f"one of {', '.join(NAMES)}, or hours: what each took")  # fmt: skip
     parser.add_argument("--rows", nargs="+", default=[], metavar="ROW",
                         help="compute these again (default: what is missing)")  # fmt: skip
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="that train at once")
@@ -51,6 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mode.add_argument("--publish", nargs=2, metavar=("ROW", "MODEL"),
                       help="ship the first run of a row with the package, as MODEL")  # fmt: skip
     options = parser.parse_args(arguments)
+    if options.name == "hours":
+        print(hours())
+        return 0
     study, store = load(options.name), Store(ROOT, f"python -m studies {options.name}")
     if unknown := {*options.rows, *(options.publish or ())[:1]} - set(study.rows):
         parser.error(f"no rows {', '.join(unknown)}: expected some of {', '.join(study.rows)}")

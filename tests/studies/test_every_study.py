@@ -32,7 +32,7 @@ SURVEYS = {
                    "readouts: cifar10_resnet", "digits: vit", "shapes: vit attention", "shapes: resnet plain"],
                   dict(SEEDS=ONE, SHAPE_SEEDS=ONE, READOUTS=1, FEW=50, LONGER=1)),
     "generated_inputs": (["real pictures", "vit, blur and crops", "resnet, waves", "vit, waves, no views"], dict(STEPS=2)),
-    "hybrids": (["011, shapes", "begin, shapes", "flat 100, shapes"], dict(SEEDS=range(2), RATES=(1e-2,), RECIPE=TWO)),
+    "hybrids": (["011, shapes", "begin, shapes", "flat 100, shapes"], dict(SEEDS=range(2), STEPS=2)),
     "inversion_and_training": (["ViT, no MLP", "ResNet"], dict(SEEDS=ONE, STEPS=2, BUDGET=5)),
     "inversion_at_scale": (["vit_b_32 block 1 untrained"], dict(EVALUATIONS=23, MODELS={"vit_b_32": (32, "", (1,))})),
     "inversion_by_depth": (["cifar10_vit_gap", "resnet_32px untrained"], dict(DEPTH_STEPS=2)),
@@ -44,8 +44,8 @@ SURVEYS = {
                 dict(SEEDS=ONE, STEPS=2, STAGES={"three stages": (1, 1, 1), "one stage": (3,)})),
     "longer_searches": (["cifar10_vit_gap without mlp", "undo cifar10_vit_gap", "vit 0 without norm"],
                         dict(MANY=2, DEPTHS=(1,), BUDGETS=(1,), PHOTOGRAPHS=1, UNDONE=1)),
-    "reach": (["3 x 3, all", "shifted windows, tenth", "static, all", "global, more", "3 x 3, curvature", "global, wider"],
-              dict(SEEDS=ONE, MORE_SEEDS=ONE, STEPS={"all": 2, "tenth": 2}, RATES=(3e-3,), EARLY=1, IMAGES=8)),
+    "reach": (["3 x 3, all", "shifted windows, tenth", "static, all", "global, more", "3 x 3, curvature"],
+              dict(SEEDS=ONE, MORE_SEEDS=ONE, STEPS={"all": 2, "tenth": 2}, EARLY=1, IMAGES=8)),
     "representations": (["cifar10_vit_gap", "cifar10_resnet", "untrained vit without residuals", "vit and resnet", "digits"], {}),
     "scale": (["retrieval attention with positions", "retrieval recurrent", "digits convolution", "digits recurrence", "masked", "marked attention"],
               dict(SEEDS=ONE, LENGTHS=(4, 32), STEPS={"attention": 2, "recurrent": 2, "digits": 2})),
@@ -57,6 +57,7 @@ SURVEYS = {
 }  # fmt: skip
 SHARED = {
     "digit_models": {"SEEDS": range(2)},
+    "lengths": {"RATES": (3e-3, 1e-2), "SEARCHED": ONE},
     "masked_patches": {"STEPS": 2, "DRAWS": 1},
     "planted": {"STEPS": 2, "PICTURES": 10},
     "sequences": {"COUNT": 20},
@@ -77,7 +78,9 @@ def drawn():
 
 
 @pytest.fixture(autouse=True)
-def little(monkeypatch, drawn):
+def little(monkeypatch, drawn, tmp_path):
+    monkeypatch.setattr("studies.shared.lengths.HERE", Store(tmp_path))
+
     def forget():
         for module in [m for name, m in sys.modules.items() if name.startswith("studies.")]:
             for value in vars(module).values():
