@@ -3,7 +3,8 @@
 Small models of about equally many weights; the loss without the decay of weights, on 126 of the
 images each was trained on, after one pass over all digits and late. BatchNorm has the statistics of
 the training images; where a row says ``batch``, those of the images measured. ``probes`` rows have
-sixteen probes, others two; in ``relative`` rows steps are in units of each weight's size.
+sixteen probes, others two; in ``relative`` rows steps are in units of each weight's size; ``3 x``:
+as many steps, at bracketed rates.
 """
 
 import copy
@@ -13,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim.swa_utils import update_bn
 
@@ -21,7 +23,8 @@ from minivit.model import Model
 from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared import inputs
 from studies.shared.digit_models import fraction_of
-from studies.shared.training import accuracy, normalised
+from studies.shared.lengths import TIMES, at_best_rate
+from studies.shared.training import accuracy, normalised, outputs
 from vitlab.data import Data, load_data
 from vitlab.data.dataset import evenly
 from vitlab.instruments.curvature import Maxima, batch_maxima, curvature
@@ -46,6 +49,8 @@ EARLY, LATE, IMAGES, PROBES = 20, 200, 126, 16
 RECIPE = Recipe(steps=LATE, batch_size=64, learning_rate=3e-3, average=0.0)
 SMOOTHED: dict[str, Any] = {"label_smoothing": 0.1}
 STEPS = 20  # of Lanczos
+EPOCH = 20  # steps
+LEVELS = (1.0, 0.5, 0.2, 0.1, 0.05)  # of the training loss
 STOPS = (0, 5, 10, 20, 50, 100, 200)
 # Of the histograms: from 0.001 to 100 on both sides of zero, eight bins to a factor of ten.
 EDGES = torch.logspace(-3, 2, 41, dtype=torch.float64)
@@ -101,11 +106,55 @@ def relative(model: Model, x: Tensor, y: Tensor, seed: int) -> Figures:
     return {"top": largest.top.item(), "top_error": largest.top_errors.item()}
 
 
-def grown(kind: str, data: Data, seed: int, *stops: int) -> Iterator[tuple[Model, Tensor, Tensor]]:
+def longer(kind: str, times: int) -> Figures:
+    """Figures after ``times`` as many steps on all digits, at the best rate and at the next."""
+    name = f"curvature {kind}, {times} x"
+    figures = at_best_rate(partial(sharpness, kind, times), SEEDS, 3e-3, name)
+    return figures | {"steps": times * LATE, "levels": LEVELS}
+
+
+def sharpness(kind: str, times: int, rate: float, seed: int) -> Figures:
+    """Of a model the largest eigenvalue at the end, and after the first epochs at which the loss on
+    all training images, without label smoothing, was not above ``LEVELS``; scores."""
+    data = load_data("DIGITS")
+    recipe = replace(RECIPE, steps=times * LATE, learning_rate=rate)
+    train, held_out, test = (
+        (normalised(part.images.float() / 255, data), part.labels)
+        for part in (data.train, data.validation, data.test)
+    )
+    ends = [*range(EPOCH, times * LATE, EPOCH), times * LATE]
+    at: list[float | None] = [None] * len(LEVELS)
+    for model, x, y in grown(kind, data, seed, *ends, recipe=recipe):
+        loss = cross_entropy(model, *train)
+        new = [i for i, level in enumerate(LEVELS) if at[i] is None and loss <= level]
+        if new:
+            top = largest(model, x, y)
+            at = [top if i in new else before for i, before in enumerate(at)]
+    return {
+        "top": largest(model, x, y),
+        "at": at,
+        "train_loss": loss,
+        "accuracy": accuracy(model, *test),
+        "validation": accuracy(model, *held_out),
+        "likelihood": -cross_entropy(model, *held_out),
+    }
+
+
+def largest(model: Model, x: Tensor, y: Tensor) -> float:
+    return curvature(model, x, y, k=1, steps=STEPS, **SMOOTHED).top.item()
+
+
+def cross_entropy(model: Model, x: Tensor, y: Tensor) -> float:
+    return F.cross_entropy(outputs(model, x), y).item()
+
+
+def grown(
+    kind: str, data: Data, seed: int, *stops: int, recipe: Recipe = RECIPE
+) -> Iterator[tuple[Model, Tensor, Tensor]]:
     """Trains a model; gives it after some numbers of steps, with training images and classes."""
     name, changes = MODELS[kind]
     torch.manual_seed(seed)
-    run = Run(minivit.create(name, **changes), data, replace(RECIPE, seed=seed))
+    run = Run(minivit.create(name, **changes), data, replace(recipe, seed=seed))
     whole = (data.train.images.float() / 255 - run.mean) / run.std
     chosen = evenly(len(whole), IMAGES)
     for stop in stops:
@@ -182,6 +231,11 @@ ROWS: dict[str, Callable[[], Figures]] = {
     **{
         f"{kind}, all, relative": partial(by_seed, relative, kind, "all")
         for kind in ("vit", "resnet", "hybrid")
+    },
+    **{
+        f"{kind}, all, {times} x": partial(longer, kind, times)
+        for kind in ("vit", "resnet", "hybrid")
+        for times in TIMES
     },
     "through training": through_training,
     **{name: partial(of_cifar10, name) for name in CIFAR10},
