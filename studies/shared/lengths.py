@@ -54,17 +54,17 @@ def at_best_rate(training: Training, seeds: Sequence[int], first: float, name: s
     while (better := max((best, *beside(best)), key=score)) != best:
         best = better
     other = max(beside(best), key=score)
-    more = [kept(training, RATES[best], seed, name) for seed in seeds if seed not in SEARCHED]
-    return over_seeds(tried[RATES[best]] + more) | {
-        "rate": RATES[best],
+    at = {rate: at_rate(training, seeds, rate, name) for rate in (RATES[best], RATES[other])}
+    return at[RATES[best]] | {
         "rates": {f"{RATES[i]:g}": score(i)[0] for i in range(len(RATES)) if RATES[i] in tried},
-        "next": {"rate": RATES[other]} | over_seeds(filter(None, tried[RATES[other]])),
+        "next": at[RATES[other]],
     }
 
 
 def at_rate(training: Training, seeds: Sequence[int], rate: float, name: str) -> Figures:
-    """What a training gives at a rate that shorter ones have found, a list over seeds each."""
-    return over_seeds(kept(training, rate, seed, name) for seed in seeds) | {"rate": rate}
+    """What a training gives at a rate, a list over seeds each, without those that diverge."""
+    done = [kept(training, rate, seed, name) for seed in seeds]
+    return over_seeds(filter(None, done)) | {"rate": rate}
 
 
 def kept(training: Training, rate: float, seed: int, name: str) -> Figures:
