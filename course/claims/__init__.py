@@ -5,7 +5,8 @@ verdicts of all chapters.
 """
 
 from course.claims.ledger import harvest
+from course.claims.readings import Readings, readings
 from course.claims.rows import Claim, load
 from course.claims.verdict import verdict
 
-__all__ = ["Claim", "harvest", "load", "verdict"]
+__all__ = ["Claim", "Readings", "harvest", "load", "readings", "verdict"]

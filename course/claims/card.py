@@ -14,6 +14,7 @@ HEADINGS = {
     "open": "To be measured",
     "measured": "Measured",
     "interval": "95 % interval",
+    "readings": "Wherever training ends",
     "figure": "Figure",
     "setting": "Models and data",
     "rule": "Rule",
@@ -26,7 +27,7 @@ HEADINGS = {
     "source": "Source",
     "inferred": "Only implied",
 }
-FINDING = ("verdict", "open", "measured", "interval")  # the first lines: what was found
+FINDING = ("verdict", "open", "measured", "interval", "readings")  # the first lines: what was found
 
 
 def lines(claim: Claim, found: Found | None) -> list[tuple[str, str]]:
@@ -42,6 +43,7 @@ def lines(claim: Claim, found: Found | None) -> list[tuple[str, str]]:
         ("open", "" if found else claim.measure),
         ("measured", f"{shown.figure}: {claim.measure}" if shown.figure else ""),
         ("interval", shown.interval),
+        ("readings", shown.readings),
         ("setting", claim.setting),
         ("rule", str(claim.rule) if claim.rule else ""),
         ("because", claim.because),

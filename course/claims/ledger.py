@@ -26,6 +26,7 @@ class Found:
     verdict: str
     seeds: tuple[float, ...] = ()  # every digit: another processor may have other last ones
     cell: str = ""  # the id of the notebook's cell
+    readings: str = ""  # what other ends of training give
 
 
 def chapters() -> list[Path]:

@@ -57,6 +57,7 @@ class Claim:
     format: str = ".2g"
     replicates: str = "seeds"
     study: tuple[str, ...] = ()
+    comparative: bool = False  # whether it compares trained models, and needs readings
     question: str = ""  # by which vitlab.claims asks the claim of any model
     rule: Rule | None = None
     because: str = ""

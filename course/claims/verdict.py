@@ -1,26 +1,34 @@
 """``verdict("R10", value)`` shows a claim, its value and interval, and the word of its rule."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from statistics import fmean
 
 import numpy as np
 from IPython.display import display
 
 from course.claims import card
 from course.claims.ledger import MIME, Found, spread
+from course.claims.readings import Readings, Values
 from course.claims.rows import Claim, load
-from vitlab.claims.rules import half_width
+from vitlab.claims.rules import DEPENDS, UNCERTAIN, WORDS, half_width, word_of
 
 EDGE = 1.05  # an interval within a twentieth of itself of a threshold counts as reaching it
-SHOWN = ("measured", "interval", "rule", "margin", "verdict")  # of a card, without its page
+# Of a card, without its page.
+SHOWN = ("measured", "interval", "readings", "rule", "margin", "verdict")
 
 
-def verdict(claim_id: str, value: float | Sequence[float] | None = None) -> None:
+Value = float | Values | tuple[Values, ...] | Readings | None
+
+
+def verdict(claim_id: str, value: Value = None) -> None:
     """Shows the verdict on a claim; ``Rule.decide`` finds its word.
 
     The value is one number, or one for each seed (at least three), which are shown as their mean
     and its 95 % interval by Student's t; None for a claim with nothing to measure. The interval is
-    widened by how far processors move the value, as ``make test-machines`` found.
+    widened by how far processors move the value, as ``make test-machines`` found. A claim that
+    compares trained models takes :class:`Readings`, whose words must be the same. Of a claim whose
+    parts must all hold, a tuple with the values of each, the worst verdict counts, which is the
+    test by intersection and union (Berger 1982).
     """
     claims = load().claims
     if claim_id not in claims:
@@ -31,13 +39,16 @@ def verdict(claim_id: str, value: float | Sequence[float] | None = None) -> None
     if claim.rule.measures != (value is not None):
         needs = "a value" if claim.rule.measures else "no value"
         raise ValueError(f"{claim_id} needs {needs}: its rule is '{claim.rule}'")
+    if claim.comparative != isinstance(value, Readings):
+        needs = "readings" if claim.comparative else "no readings"
+        raise ValueError(f"{claim_id} needs {needs}: comparative is {claim.comparative}")
     display(Verdict(claim, value))
 
 
 class Verdict:
     """The output of ``verdict``: text for nbval to compare, a card for the page."""
 
-    def __init__(self, claim: Claim, value: float | Sequence[float] | None) -> None:
+    def __init__(self, claim: Claim, value: Value) -> None:
         self.claim = claim
         self.found = decided(claim, value)
 
@@ -50,14 +61,20 @@ class Verdict:
         data = asdict(self.found)
         seeds = list(data.pop("seeds"))
         del data["cell"]
+        if not data["readings"]:
+            del data["readings"]
         page = card.html(self.claim, self.found, f"verdict-{self.claim.id}")
         shown = {"text/plain": repr(self), "text/html": page, MIME: data}
         return shown, {MIME: {"id": self.claim.id, "seeds": seeds}}
 
 
-def decided(claim: Claim, value: float | Sequence[float] | None) -> Found:
+def decided(claim: Claim, value: Value) -> Found:
     """What a claim's rule says of a value."""
     assert claim.rule is not None  # verdict() has refused such claims
+    if isinstance(value, Readings):
+        return with_readings(claim, value)
+    if isinstance(value, tuple):
+        return worst(claim, value)
     if value is None:
         return Found(claim.id, "", "", "", claim.rule.otherwise)
     values = np.atleast_1d(np.asarray(value, dtype=float))
@@ -83,8 +100,32 @@ def decided(claim: Claim, value: float | Sequence[float] | None) -> Found:
         interval,
         _margin(min(abs(mean - x) for x in claim.rule.thresholds), moved, movers),
         claim.rule.decide(mean, moved),
-        tuple(values.tolist()),
+        seeds=tuple(values.tolist()),
     )
+
+
+def worst(claim: Claim, parts: tuple[Values, ...]) -> Found:
+    """Of parts of a claim that must all hold, the one that speaks most against it."""
+    assert claim.rule is not None
+    side = -1 if claim.rule.cases[0][0].startswith(">") else 1  # where the claim fails
+    found = [decided(claim, part) for part in parts]
+    return max(found, key=lambda one: (WORDS.index(word_of(one.verdict)), side * fmean(one.seeds)))
+
+
+def with_readings(claim: Claim, readings: Readings) -> Found:
+    """The verdict after the most steps, if all that are asked give its word."""
+    found = {name: decided(claim, values) for name, values in readings.all.items()}
+    words = {name: word_of(one.verdict) for name, one in found.items()}
+    told = "; ".join(f"{name}: {found[name].figure}, {word}" for name, word in words.items())
+    last = decided(claim, readings.value)
+    differ = {words[name] for name in readings.asked} - {word_of(last.verdict)}
+    if not differ or word_of(last.verdict) == UNCERTAIN:
+        return replace(last, readings=told)
+    others = [name for name in readings.asked if words[name] in differ]
+    why = f"after the most steps {word_of(last.verdict)}; but " + ", ".join(
+        f"{words[name]} {'after' if 'steps' in name else 'at'} {name}" for name in others
+    )
+    return replace(last, readings=told, verdict=f"{DEPENDS}: {why}")
 
 
 def _margin(distance: float, moved: float, moves: list[str]) -> str:

@@ -3,8 +3,9 @@ from importlib import import_module
 
 import pytest
 
-from course.claims import Claim, verdict
+from course.claims import Claim, Readings, readings, verdict
 from course.claims.ledger import MIME
+from course.claims.readings import at_equal_loss
 from course.claims.rows import load
 from course.claims.verdict import Verdict, decided
 from vitlab.claims.rules import Rule, word_of
@@ -54,6 +55,51 @@ IN_ITS_WORDS = {"< 0.5": "holds", "otherwise": "refuted", "uncertain": "some cat
 )
 def test_an_interval_gets_the_weakest_word_on_it_and_none_across_yes_and_no(rule, seeds, verdict):
     assert decided(claim(rule), seeds).verdict.startswith(verdict)
+
+
+LITTLE, MUCH = [0.1, 0.11, 0.12], [0.8, 0.81, 0.82]
+
+
+@pytest.mark.parametrize(
+    ("by_steps", "others", "verdict"),
+    [
+        ({10: MUCH, 30: LITTLE, 100: LITTLE}, {"the next rate": LITTLE}, "holds"),  # not the first
+        ({30: MUCH, 100: LITTLE}, {}, "holds; but refuted after 30 steps"),
+        ({30: LITTLE, 100: LITTLE}, {"the next rate": MUCH}, "but refuted at the next rate"),
+        ({100: LITTLE}, {"equal training loss": [0.1, 0.5, 0.9]}, "but too uncertain to tell at equal training"),
+        ({30: LITTLE, 100: [0.1, 0.5, 0.9]}, {}, "too uncertain to tell: the interval"),
+    ],
+)
+def test_a_word_that_changes_with_the_end_of_training_depends_on_it(by_steps, others, verdict):
+    found = decided(HALF, Readings(by_steps, others))
+    assert verdict in found.verdict
+    assert found.verdict.startswith("depends on training") == ("but" in verdict)
+    assert found.readings.count(": ") == len(by_steps) + len(others)
+    assert "100 steps: " in found.readings
+
+
+def test_equal_training_loss_is_the_first_epoch_at_a_loss_that_all_reach():
+    fast = {"curve": [[[1, 0.9, 0.3], [2, 0.4, 0.6], [3, 0.1, 0.9]]]}
+    slow = {"curve": [[[1, 0.9, 0.2], [2, 0.6, 0.4], [3, 0.5, 0.5]]]}
+    one, other = at_equal_loss([fast, slow])
+    assert (*one["accuracy"], *other["accuracy"]) == (0.6, 0.5)
+
+
+def test_rows_of_a_study_are_read_wherever_training_ends():
+    def row(steps, right, *more):
+        figures = {"steps": steps, "accuracy": [right], "curve": [[[steps, 0.1, right]]]}
+        return figures | dict(more)
+
+    rows = {"cat": row(1, 0.1), "cat, 3 x": row(3, 0.3, ("next", row(3, 0.2))), "dog": row(1, 0.9)}
+    rows["cat, 10 x"] = row(10, 0.4)
+    found = readings(rows, ["cat"], lambda cat: list(cat["accuracy"]))
+    assert found.by_steps == {1: [0.1], 3: [0.3], 10: [0.4]} and found.value == [0.4]
+    assert found.others == {"the next rate": [0.2], "equal training loss": [0.4]}
+
+
+def test_of_parts_that_must_all_hold_the_worst_decides():
+    assert decided(HALF, (LITTLE, MUCH, [0.2, 0.21, 0.22])).figure == "0.81"
+    assert decided(HALF, (LITTLE, [0.2, 0.21, 0.22])).figure == "0.21"
 
 
 def test_what_processors_move_a_figure_by_counts_as_part_of_its_interval(monkeypatch):

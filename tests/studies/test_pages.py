@@ -36,6 +36,16 @@ def test_a_study_finds_each_of_its_stored_rows(name):
         assert figures["runs"] == [run.key for run in table.followers(row, HERE)]
 
 
+def test_no_best_rate_is_at_the_edge_of_those_tried():
+    rows = [(name, row) for name in NAMES for row in study(name).rows.items()]
+    bracketed = {f"{name}: {row}": figures for name, (row, figures) in rows if "rates" in figures}
+    assert bracketed
+    for where, figures in bracketed.items():
+        tried = sorted(map(float, figures["rates"]))
+        assert figures["rate"] in tried[1:-1], where
+        assert figures["rates"][f"{figures['rate']:g}"] == max(figures["rates"].values()), where
+
+
 def test_commands_that_pages_print_can_be_typed():
     printed = {path: COMMAND.findall(as_told(path)) for path in PAGES}
     assert sum(map(len, printed.values())) > 20

@@ -17,8 +17,9 @@ QUALIFIED = tuple(f"qualified, {kind}" for kind in KINDS)
 YES = ("holds", *QUALIFIED, "weaker than claimed")  # from the strongest to the weakest
 NO = ("refuted", "the opposite was seen here")  # likewise
 UNCERTAIN = "too uncertain to tell"
+DEPENDS = "depends on training"  # uncertain too, since it changes with when training ends
 UNMEASURED = ("history, cited", "cannot be measured here")
-WORDS = (*YES, UNCERTAIN, *reversed(NO), *UNMEASURED)
+WORDS = (*YES, UNCERTAIN, DEPENDS, *reversed(NO), *UNMEASURED)
 NEEDS_WHY = (*QUALIFIED, "cannot be measured here")
 ROUNDING = 1e-4  # a threshold below this asks whether two things are equal up to rounding
 COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
