@@ -110,7 +110,17 @@ def longer(kind: str, times: int) -> Figures:
     """Figures after ``times`` as many steps on all digits, at the best rate and at the next."""
     name = f"curvature {kind}, {times} x"
     figures = at_best_rate(partial(sharpness, kind, times), SEEDS, 3e-3, name)
-    return figures | {"steps": times * LATE, "levels": LEVELS}
+    return with_curve(figures) | {"steps": times * LATE}
+
+
+def with_curve(figures: Figures) -> Figures:
+    """Figures whose eigenvalues ``at`` levels stand in a ``curve``: epochs none, loss, value."""
+    passed = [
+        [[None, *pair] for pair in zip(LEVELS, at, strict=True) if pair[1]] for at in figures["at"]
+    ]
+    ends = zip(passed, figures["train_loss"], figures["top"], strict=True)
+    curve = [[*before, [None, loss, top]] for before, loss, top in ends]
+    return {key: value for key, value in figures.items() if key != "at"} | {"curve": curve}
 
 
 def sharpness(kind: str, times: int, rate: float, seed: int) -> Figures:

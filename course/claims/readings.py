@@ -1,6 +1,6 @@
 """A comparison of trained models at other ends of training, over which its word must not change."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,26 +36,35 @@ class Readings:
 
 
 def readings(
-    rows: Mapping[str, Row], names: Sequence[str], measure: Callable[..., Measured]
+    rows: Mapping[str, Row],
+    names: Sequence[str],
+    measure: Callable[..., Measured],
+    key: str = "accuracy",
 ) -> Readings:
     """What ``measure`` makes of the rows with these names, wherever training ends.
 
-    It takes a row for each name: those of the study, after 3 and 10 times the steps, at the next
-    rate, and with the accuracy where all have the training loss of the one that ends highest.
+    It takes what stands in each row under ``key``: after as many steps as in the study, 3 and 10
+    times as many, at the next rate, and where all have the loss of the one that ends highest.
     """
+
+    def measured(chosen: Iterable[Row]) -> Measured:
+        return measure(*(np.array(row[key]) for row in chosen))
+
     lengths = [[rows[name + end] for name in names] for end in ENDS if names[0] + end in rows]
-    by_steps = {int(chosen[0]["steps"]): measure(*chosen) for chosen in lengths}
+    by_steps = {int(chosen[0]["steps"]): measured(chosen) for chosen in lengths}
     bracketed = [chosen for chosen in lengths if "next" in chosen[0]][-1]
-    others = {"the next rate": measure(*(row["next"] for row in bracketed))}
+    others = {"the next rate": measured(row["next"] for row in bracketed)}
     others["equal training loss"] = measure(*at_equal_loss(lengths[-1]))
     return Readings(by_steps, others)
 
 
-def at_equal_loss(rows: Sequence[Row]) -> list[Row]:
-    """For each row, the accuracies after the first epoch with a loss that all rows reach."""
+def at_equal_loss(rows: Sequence[Row]) -> list[np.ndarray]:
+    """For each row, the values after the first epoch with a loss that all rows reach, over seeds.
+
+    A row's ``curve`` has, for each seed, epochs with their steps, loss and value.
+    """
     level = max(curve[-1][1] for row in rows for curve in row["curve"])
-    reached = [
-        [next(right for _, loss, right in curve if loss <= level) for curve in row["curve"]]
+    return [
+        np.array([next(x for _, loss, x in curve if loss <= level) for curve in row["curve"]])
         for row in rows
     ]
-    return [{"accuracy": np.array(values)} for values in reached]

@@ -82,7 +82,7 @@ def test_equal_training_loss_is_the_first_epoch_at_a_loss_that_all_reach():
     fast = {"curve": [[[1, 0.9, 0.3], [2, 0.4, 0.6], [3, 0.1, 0.9]]]}
     slow = {"curve": [[[1, 0.9, 0.2], [2, 0.6, 0.4], [3, 0.5, 0.5]]]}
     one, other = at_equal_loss([fast, slow])
-    assert (*one["accuracy"], *other["accuracy"]) == (0.6, 0.5)
+    assert (*one, *other) == (0.6, 0.5)
 
 
 def test_rows_of_a_study_are_read_wherever_training_ends():
@@ -92,7 +92,7 @@ def test_rows_of_a_study_are_read_wherever_training_ends():
 
     rows = {"cat": row(1, 0.1), "cat, 3 x": row(3, 0.3, ("next", row(3, 0.2))), "dog": row(1, 0.9)}
     rows["cat, 10 x"] = row(10, 0.4)
-    found = readings(rows, ["cat"], lambda cat: list(cat["accuracy"]))
+    found = readings(rows, ["cat"], list)
     assert found.by_steps == {1: [0.1], 3: [0.3], 10: [0.4]} and found.value == [0.4]
     assert found.others == {"the next rate": [0.2], "equal training loss": [0.4]}
 
