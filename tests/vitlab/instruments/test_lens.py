@@ -9,7 +9,7 @@ import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused, unchecked
 from tests.vitlab.instruments.models import DEPTH, MODELS, Known, everybodys, images
-from tests.vitlab.instruments.test_architectures import of_timm
+from tests.vitlab.tried.architectures import of_timm
 from tests.vitlab.tried.by_hand import ends
 from vitlab.instruments import logit_lens, token_norms
 
