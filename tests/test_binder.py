@@ -10,6 +10,7 @@ from packaging.specifiers import SpecifierSet
 
 from book.tools.address import ROOT
 from book.tools.notebooks import of_the_book
+from tests.test_project import PINS
 
 LINES = (ROOT / ".binder/requirements.txt").read_text(encoding="utf-8").splitlines()
 WANTED = {re.split("==", line)[0].lower() for line in LINES if re.match(r"\w", line)}
@@ -39,10 +40,8 @@ def imported(source):
 
 
 def test_packages_are_pinned_allow_the_python_and_torch_is_the_cpu_build():
-    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").lower().splitlines()
-    pins = dict(line.split("#")[0].strip().split("==") for line in lines if re.match(r"\w", line))
-    assert set(pins) >= WANTED and "--constraint ../requirements.txt" in LINES
-    assert {f"{name}=={pins[name]}+cpu" for name in ("torch", "torchvision")} <= set(LINES)
+    assert set(PINS) >= WANTED and "--constraint ../requirements.txt" in LINES
+    assert {f"{name}=={PINS[name]}+cpu" for name in ("torch", "torchvision")} <= set(LINES)
     runtime = (ROOT / ".binder/runtime.txt").read_text(encoding="utf-8").strip()
     version = re.fullmatch(r"python-(3\.\d+)", runtime)[1]
     for name in WANTED:

@@ -74,15 +74,10 @@ def head_order(model):
             p.copy_(rearrange(p, "(t h d) ... -> (t d h) ...", t=3, h=block.attention.heads))
 
 
-def transposed_weight(model):
-    for block in model.blocks:
-        block.attention.out.weight.copy_(block.attention.out.weight.T.clone())
-
-
 FAULTS = {
     "scale": scale,
     "head order": head_order,
-    "transposed weight": transposed_weight,
+    "transposed weight": lambda m: [b.attention.out.weight.copy_(b.attention.out.weight.T.clone()) for b in m.blocks],
     "epsilon": lambda m: put(m, nn.LayerNorm, eps=1e-5),
     "norm order": lambda m: put(m, Block, __class__=PostNormBlock),
     "approximate GELU": lambda m: put(m, MLP, activation=nn.GELU(approximate="tanh")),

@@ -62,6 +62,14 @@ CREATED = {
         ({"positions": "none"}, r"minivit.remove\(model, 'positions'\)"),
         ({"xyz": 10}, "no field 'xyz': there are image_size, patch_size"),
     ],
+    "vit_32px": [
+        ({"registers": 2, "window": 2}, "in no window"), ({"registers": 2, "positions": "sincos2d"}, "positions='sincos2d'"),
+        ({"embedding_norm": True, "positions": "sincos1d"}, "positions='sincos1d'"), ({"activation": "relu"}, "'relu'"),
+        ({"norm_after_pool": True, "pool": "class"}, "got pool='class', norm='pre'"), ({"registers": 0}, "registers: got 0"),
+        ({"norm_after_pool": True, "pool": "mean", "norm": "post"}, "norm='post'"), ({"pool": "class+register"}, "registers=None"),
+        ({"activation": "swiglu", "pool": "attention"}, "activation='swiglu'"), ({"layer_scale": 0}, "layer_scale: got 0"),
+        ({"norm_eps": -1.0}, "norm_eps: got -1.0"),
+    ],
     "mixer_8px": [
         ({"residual": False}, r"minivit.remove\(model, 'residual'\)"), ({"first": "attention"}, "'attention'"),
         ({"mlp_ratio": 0.001}, "0.001"), ({"image_size": 13}, "an image of 13 x 13"),

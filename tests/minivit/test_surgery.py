@@ -11,7 +11,7 @@ import torchvision
 import minivit
 from minivit import remove, transplant
 from minivit.files import save
-from tests.parity import draw
+from tests.parity import close, draw
 from tests.refusals import assert_refused
 
 SIZES = {"image_size": 8, "patch_size": 4, "channels": 2, "classes": 5, "dim": 12, "depth": 3}
@@ -89,10 +89,6 @@ def by_hand(model, x, part=None, blocks=None):
     return F.linear(x, model.head.weight, model.head.bias)
 
 
-def assert_close(a, b):
-    torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
-
-
 def assert_same_numbers(model, state):
     assert state.keys() == model.state_dict().keys()
     assert all(torch.equal(state[key], tensor) for key, tensor in model.state_dict().items())
@@ -103,9 +99,9 @@ def test_a_removed_part_leaves_what_is_written_out_by_hand(kind, removed, part, 
     model, x = made(kind, removed=removed), images()
     model.patch_embedding.requires_grad_(False)
     before, whole = copy.deepcopy(model.state_dict()), model(x)
-    assert_close(whole, by_hand(model, x))
+    close(whole, by_hand(model, x))
     without = remove(model, named(kind, part), blocks)
-    assert_close(without(x), by_hand(model, x, part, blocks))
+    close(without(x), by_hand(model, x, part, blocks))
     if blocks == []:
         assert torch.equal(without(x), whole)
     else:

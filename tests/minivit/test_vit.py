@@ -8,6 +8,7 @@ from minivit.catalogue import replace_config
 from minivit.families import build
 from minivit.parts import AttentionPool, local_mask, window_mask
 from minivit.patches import grid_of
+from tests.minivit.test_hybrid import pictures
 from tests.refusals import unchecked
 
 # Small, and with every number another.
@@ -21,11 +22,6 @@ def made(seed=0, removed=(), **changes):
     for p in model.parameters():
         nn.init.normal_(p, std=0.3)
     return model
-
-
-def pictures(height=12, width=20, batch=3):
-    g = torch.Generator().manual_seed(1)
-    return torch.randn(batch, 2, height, width, generator=g)
 
 
 VARIANTS = [

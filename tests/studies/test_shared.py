@@ -11,8 +11,9 @@ from studies.shared import inputs
 from studies.shared.digit_models import fraction_of, summary
 from studies.shared.training import features
 from studies.small_trainings import confidence
+from tests.vitlab.training.small import bright_or_dark
 from vitlab.claims.measurements.representations import across
-from vitlab.data import Data, Split, load_data
+from vitlab.data import Split, load_data
 from vitlab.instruments import Localisation
 
 GENERATOR = torch.Generator().manual_seed(0)
@@ -36,11 +37,7 @@ def test_features_are_what_the_head_reads_and_the_head_comes_back(model):
 
 
 def test_transfer_asks_whether_a_linear_map_tells_classes_apart(model, monkeypatch):
-    labels = torch.arange(60) % 2
-    noise = torch.randint(0, 100, (60, 3, 32, 32), generator=GENERATOR)
-    part = Split((noise + 100 * labels.view(-1, 1, 1, 1)).byte(), labels)  # dark or bright
-    data = Data.of("LIGHT", ("dark", "bright"), dict(train=part, validation=part, test=part))
-    monkeypatch.setattr("studies.data_size.loaded", lambda name: data)
+    monkeypatch.setattr("studies.data_size.loaded", lambda name: bright_or_dark(60, 3, 32))
     before = {key: value.clone() for key, value in model.state_dict().items()}
     assert transfer(model) > 0.9
     assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())

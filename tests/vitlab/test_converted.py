@@ -12,7 +12,7 @@ import minivit
 import vitlab
 from tests.foreign import REPRESENTATIVE, converted, huggingfaces, timms
 from tests.parity import pictures
-from tests.refusals import unchecked
+from tests.vitlab.test_conversion import altered, resnets, torchvisions
 from vitlab.calls import activation
 from vitlab.inversion import unwind
 
@@ -25,19 +25,30 @@ def assert_same(model, other):
     assert torch.equal(*(one(IMAGES.float()) for one in frozen))
 
 
-def test_the_copy_can_be_trained_has_the_mode_and_dtype_and_leaves_the_source_alone():
-    for theirs in timms("siglip", torch.float32), huggingfaces("Dinov2Model", torch.float32):
-        before = {key: tensor.clone() for key, tensor in theirs.state_dict().items()}
-        make = vitlab.from_timm if hasattr(theirs, "blocks") else vitlab.from_huggingface
-        ours, random = make(theirs.train()), torch.get_rng_state()
-        make(theirs)
-        assert torch.equal(torch.get_rng_state(), random)  # nothing is drawn
-        assert ours.training and ours.head.weight.dtype == torch.float32
-        assert all(p.requires_grad for p in ours.parameters())
-        with torch.no_grad():
-            for p in ours.parameters():
-                p.zero_()
-        assert all(torch.equal(before[k], tensor) for k, tensor in theirs.state_dict().items())
+RATES = {"dropout": 0.1, "attention_dropout": 0.2}
+
+
+@pytest.mark.parametrize(("make", "convert", "rates"), [
+    (lambda: torchvisions(**RATES), minivit.from_torchvision, RATES),
+    (resnets, minivit.from_torchvision, {}),
+    (lambda: timms("siglip"), vitlab.from_timm, {}),
+    (lambda: huggingfaces("Dinov2Model"), vitlab.from_huggingface, {}),
+])  # fmt: skip
+def test_the_copy_can_be_trained_has_dtype_mode_and_dropout_and_leaves_the_source_alone(
+    make, convert, rates
+):
+    theirs = make().double().train()
+    before = {key: tensor.clone() for key, tensor in theirs.state_dict().items()}
+    ours, random = convert(theirs), torch.get_rng_state()
+    convert(theirs)
+    assert torch.equal(torch.get_rng_state(), random)  # nothing is drawn
+    assert ours.training and ours.head.weight.dtype == torch.float64
+    assert all(p.requires_grad for p in ours.parameters())
+    assert vars(ours.config).items() >= rates.items()
+    with torch.no_grad():
+        for tensor in ours.state_dict().values():
+            tensor.zero_()
+    assert all(torch.equal(before[key], tensor) for key, tensor in theirs.state_dict().items())
 
 
 def test_what_timm_or_hugging_face_knows_of_a_model_goes_with_it():
@@ -99,13 +110,6 @@ def test_a_converted_model_is_unwound_to_the_image():
     torch.testing.assert_close(inverse.image, images, rtol=0, atol=1e-6)
 
 
-def alter(make, name, part, module):
-    """Theirs with another module somewhere."""
-    theirs = make(name)
-    theirs.set_submodule(part, module)
-    return theirs
-
-
 def set_attribute(part, **attributes):
     theirs = timms("vit")
     vars(theirs.get_submodule(part)).update(attributes)
@@ -121,7 +125,7 @@ HEAD = "ViTForImageClassification"
         (lambda: set_attribute("blocks.1.norm1", eps=1e-5), "same eps of LayerNorm in the whole model: got 1e-06 in blocks.0.norm1, 1e-05 in blocks.1.norm1"),
         (lambda: set_attribute("blocks.0.attn", scale=1.0), r"divided by sqrt\(8\) in blocks.0.attn: got 1"),
         (lambda: set_attribute("blocks.0.attn", num_heads=6), "same number of heads in the whole model: got 6 in blocks.0.attn, 3 in blocks.1.attn"),
-        (lambda: alter(timms, "vit", "blocks.1.mlp.act", nn.GELU("tanh")), "same activation in the whole model: got gelu in blocks.0.mlp, tanh in blocks.1.mlp"),
+        (lambda: altered(timms("vit"), "blocks.1.mlp.act", nn.GELU("tanh")), "same activation in the whole model: got gelu in blocks.0.mlp, tanh in blocks.1.mlp"),
         (lambda: timms("vit", qk_norm=True), "norms or gates inside blocks.0.attn"),
         (lambda: timms("deit distilled", fc_norm=True), "a norm that no token goes through"),
         (lambda: timms("vit", global_pool="max"), "global_pool='max'"),
@@ -131,9 +135,9 @@ HEAD = "ViTForImageClassification"
         (lambda: timms("dinov2 giant", mlp_layer=SwiGLU), "got SwiGLU in blocks.0.mlp"),
         (lambda: timms("dinov2 giant", act_layer=nn.GELU), "or a SwiGLU with the gates first and no norm in blocks.0.mlp: got GluMlp"),
         (lambda: minivit.create("vit_8px"), "expected timm's VisionTransformer.*: got ViT$"),
-        (lambda: alter(huggingfaces, HEAD, "vit.layers.1.mlp.activation_fn", nn.ReLU()), "expected a GELU, .* in vit.layers.1.mlp"),
-        (lambda: alter(huggingfaces, "Dinov2ForImageClassification", "dinov2.encoder.layer.1.layer_scale2", nn.Identity()), "1 missing: blocks.1.mlp.scale"),
-        (lambda: alter(huggingfaces, "Dinov2Model, giant", "encoder.layer.0.mlp.act_fn", nn.GELU()), "SwiGLU.*: got Dinov2SwiGLUFFN"),
+        (lambda: altered(huggingfaces(HEAD), "vit.layers.1.mlp.activation_fn", nn.ReLU()), "expected a GELU, .* in vit.layers.1.mlp"),
+        (lambda: altered(huggingfaces("Dinov2ForImageClassification"), "dinov2.encoder.layer.1.layer_scale2", nn.Identity()), "1 missing: blocks.1.mlp.scale"),
+        (lambda: altered(huggingfaces("Dinov2Model, giant"), "encoder.layer.0.mlp.act_fn", nn.GELU()), "SwiGLU.*: got Dinov2SwiGLUFFN"),
         (lambda: huggingfaces("SiglipVisionModel", vision_use_head=False), "got SiglipVisionModel without a head"),
         (lambda: timms("vit"), "of transformers: got VisionTransformer"),
     ],
@@ -143,24 +147,6 @@ def test_what_differs_from_our_vit_in_a_model_of_another_library_is_named(make, 
     theirs = type(model).__module__.startswith("transformers") or "of transformers" in what
     with pytest.raises(ValueError, match=what):
         (vitlab.from_huggingface if theirs else vitlab.from_timm)(model)
-
-
-def test_variants_that_do_not_fit_together_are_refused():
-    for what, changes in (
-        ("in no window", {"registers": 2, "window": 2}),
-        ("positions='sincos2d'", {"registers": 2, "positions": "sincos2d"}),
-        ("positions='sincos1d'", {"embedding_norm": True, "positions": "sincos1d"}),
-        ("got pool='class', norm='pre'", {"norm_after_pool": True, "pool": "class"}),
-        ("norm='post'", {"norm_after_pool": True, "pool": "mean", "norm": "post"}),
-        ("registers=None", {"pool": "class+register"}),
-        ("'relu'", {"activation": "relu"}),
-        ("activation='swiglu'", {"activation": "swiglu", "pool": "attention"}),
-        ("layer_scale: got 0", {"layer_scale": 0}),
-        ("norm_eps: got -1.0", {"norm_eps": -1.0}),
-        ("registers: got 0", {"registers": 0}),
-    ):
-        with unchecked(), pytest.raises(ValueError, match=what):
-            minivit.create("vit_32px", **changes)
 
 
 def test_an_untrained_variant_has_the_parts_that_its_fields_name():

@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor, nn
 
-from minivit.hooks import after
-from minivit.recording import one, tensors_in
+from vitlab.calls import activation
 from vitlab.instruments.grids import Centres, Grid, centres_of, rows_and_columns
 from vitlab.instruments.representations import Places
 from vitlab.instruments.running import Images, batches, evaluating, expect
@@ -70,12 +69,12 @@ def receptive_field(
     for batch in stream:
         x = batch.detach().clone().requires_grad_()
         with evaluating(model), torch.enable_grad():
-            activation, centres = _activation(model, x, at, places)
-        rows, columns = activation.shape[2:]
+            maps, centres = _map(model, x, at, places)
+        rows, columns = maps.shape[2:]
         row, column = place or (rows // 2, columns // 2)
         inside = 0 <= row < rows and 0 <= column < columns
         expect(inside, f"a place of the {rows} x {columns} positions of {at!r}", place)
-        y = activation[:, :, row, column]  # [batch, dim]
+        y = maps[:, :, row, column]  # [batch, dim]
         drawn = torch.randperm(y.shape[1], generator=torch.Generator().manual_seed(0))[:channels]
         for channel in drawn.tolist():
             answer, gradient = y[:, channel].sum(), None
@@ -90,18 +89,11 @@ def receptive_field(
     return ReceptiveField(total / count, (row, column), (rows, columns), middle)
 
 
-def _activation(
+def _map(
     model: nn.Module, x: Tensor, at: str, places: Places
 ) -> tuple[Float[Tensor, "batch dim rows columns"], Centres]:
     """A module's output as a map, and where in the image its positions are."""
-    tensors: list[Tensor] = []
-
-    def keep(module: object, args: object, output: object) -> None:
-        tensors[:] = [t.clone() for t in tensors_in(output)]  # what comes next may overwrite it
-
-    with centres_of(model, (x.shape[2], x.shape[3])) as centres, after(one(model, at), keep):
-        model(x)
-    expect(len(tensors) == 1, f"one tensor from {at!r}", [list(t.shape) for t in tensors])
-    y = tensors[0]
+    with centres_of(model, (x.shape[2], x.shape[3])) as centres:
+        y = activation(model, at)(x)
     y = y if y.ndim == 4 else places.split(y)[1].movedim(-1, 1)
     return y, centres((y.shape[2], y.shape[3]))

@@ -1,17 +1,18 @@
 """`minivit train`: from trained models of any library, frozen parts, what it draws."""
 
 import json
+from functools import partial
 
 import pytest
 import torch
-import torchvision
 from PIL import Image
 
 import minivit
 import vitlab
 from minivit.preprocessing import Preprocess
 from tests.foreign import huggingfaces
-from tests.parity import draw
+from tests.vitlab.test_conversion import torchvisions
+from tests.vitlab.test_converted import HEAD
 from vitlab.commands import main
 from vitlab.convert.loaded_model import LoadedModel
 
@@ -19,23 +20,23 @@ STEP = ["--steps", "1", "--learning-rate", "1e-7", "--average", "0", "--fraction
 DIGITS = ["train", "--data", "DIGITS", "--threads", "1", "--device", "cpu", *STEP]
 
 
-def foreign(library):
-    """A small model of a library."""
-    if library == "torchvision":
-        return draw(torchvision.models.VisionTransformer(16, 8, 2, 3, 24, 48)).eval()
-    return huggingfaces("ViTForImageClassification", torch.float32)
+FOREIGN = {
+    "hf": (partial(huggingfaces, HEAD, torch.float32), vitlab.from_huggingface),
+    "torchvision": (partial(torchvisions, image_size=16), minivit.from_torchvision),
+}
 
 
-@pytest.mark.parametrize("library", ["hf", "torchvision"])
+@pytest.mark.parametrize("library", FOREIGN)
 def test_a_training_begins_with_a_model_of_another_library(tmp_path, monkeypatch, library):
-    source, size = foreign(library), Preprocess(16, 16, mean=(0.5,) * 3, std=(0.5,) * 3)
+    make, convert = FOREIGN[library]
+    source, size = make(), Preprocess(16, 16, mean=(0.5,) * 3, std=(0.5,) * 3)
     opened = LoadedModel(source, size, None, f"{library}:some/name", "Apache-2.0", None)
     monkeypatch.setattr("vitlab.commands.command.open_any", lambda name: opened)
     monkeypatch.chdir(tmp_path)
     assert main([*DIGITS, "--from", f"{library}:some/name", "--freeze", "backbone"]) == 0
     (out,) = (tmp_path / "runs").iterdir()
     model = minivit.load(out)
-    expected = (vitlab.from_huggingface if library == "hf" else minivit.from_torchvision)(source)
+    expected = convert(source)
     images = torch.randn(2, 3, 16, 16)
     with torch.no_grad():
         pooled = [m.norm(m.tokens(images)) for m in (model, expected)]

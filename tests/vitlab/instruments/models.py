@@ -1,16 +1,15 @@
 """Attention that is known, in a model built by hand, and everybody's small vision transformers."""
 
-import timm
 import torch
 import torchvision
 from torch import nn
-from transformers import ViTConfig, ViTForImageClassification
 
 import minivit
+from tests.foreign import huggingfaces, timms
 from tests.parity import draw
 
 SIZE, GRID = (24, 32), (3, 4)  # 12 patches of 8 x 8 pixels
-DIM, HEADS, DEPTH, CLASSES = 24, 3, 2, 5
+DIM, HEADS, DEPTH, CLASSES = 24, 3, 2, 5  # as in tests.foreign
 
 
 def images(n=2, size=SIZE, dtype=torch.float32):
@@ -82,16 +81,11 @@ def torchvision_vit():  # squares alone
 
 
 def timm_vit():
-    sizes = {"patch_size": 8, "embed_dim": DIM, "depth": DEPTH, "num_heads": HEADS}
-    return timm.create_model(
-        "vit_tiny_patch16_224", img_size=SIZE, num_classes=CLASSES, reg_tokens=2, **sizes
-    )
+    return timms("registers with positions", torch.float32, img_size=SIZE)
 
 
 def huggingface_vit():
-    sizes = {"image_size": SIZE, "patch_size": 8, "hidden_size": DIM, "intermediate_size": 2 * DIM,
-             "num_hidden_layers": DEPTH, "num_attention_heads": HEADS}  # fmt: skip
-    return ViTForImageClassification(ViTConfig(**sizes, num_labels=CLASSES))
+    return huggingfaces("ViTForImageClassification", torch.float32, image_size=SIZE)
 
 
 # What builds the model, its blocks' names, its attention's name in them, and extra tokens.

@@ -4,7 +4,6 @@ import re
 from functools import partial
 
 import pytest
-import timm
 import torch
 import transformers as hf
 from torch import nn
@@ -13,22 +12,13 @@ from vit_pytorch import cvt, t2t, xcit
 from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import Known
+from tests.vitlab.tried.architectures import HF, LUCID, TIMM, of_timm
 from vitlab.instruments import attention_distance, localisation, receptive_field, rollout
 from vitlab.instruments.layout import layouts
 
-TIMM = {"embed_dim": 16, "depth": 2, "num_heads": 2, "img_size": 32}
-HF = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16,
-      "image_size": 32, "patch_size": 8}  # fmt: skip
-LUCID = {"image_size": 32, "patch_size": 8, "num_classes": 3, "dim": 16, "depth": 2, "heads": 2}
-
-
-def of_timm(name, **options):
-    return lambda: timm.create_model(name, **options)
-
-
 # What builds it, the image's side, the grid to give, and what is said of it.
 REFUSED = [
-    (of_timm("xcit_nano_12_p16_224", **TIMM | {"embed_dim": 32, "img_size": 64}), 64, None, "tokens of 'blocks.0', which reads [1, 16, 32]: got [1, 2, 16, 16]"),
+    (of_timm("xcit_nano_12_p16_224", **TIMM | {"embed_dim": 32, "img_size": 64, "patch_size": 16}), 64, None, "tokens of 'blocks.0', which reads [1, 16, 32]: got [1, 2, 16, 16]"),
     (lambda: cvt.CvT(num_classes=3, s1_emb_dim=8, s2_emb_dim=8, s3_emb_dim=8, s2_depth=1, s3_depth=1, s2_heads=1, s3_heads=1), 64, None, "cannot be told apart"),
     (lambda: xcit.XCiT(**LUCID | {"dim": 192, "heads": 6}, dim_head=32, cls_depth=1, mlp_dim=16), 32, (4, 4), "between something else, such as channels"),
     (lambda: t2t.T2TViT(dim=16, image_size=64, depth=1, heads=2, mlp_dim=16, num_classes=3), 64, (4, 4), "[1, 1, 256, 256] in 'to_patch_embedding.3.layers.0.0', where 256 of 256 tokens come from the image"),

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 import minivit
-from tests.parity import draw
+from tests.parity import draw, given
 from tests.vitlab.instruments.models import CLASSES, MODELS, everybodys, images
 from vitlab.instruments import deletion_curves, patch_means, saliency, token_ablation
 
@@ -61,11 +61,6 @@ def test_what_is_missing_is_by_default_the_images_mean_colour():
     assert (curves(torch.zeros(1, PATCHES)).deletion[0] > 0.6).sum() == CAUSE + 1
 
 
-def logits(model, pictures):
-    output = model(pictures)
-    return getattr(output, "logits", output)
-
-
 @pytest.mark.parametrize("options", [{"pool": "class"}, {"pool": "mean"}, {"pool": "attention"},
                                      {"pool": "class", "local": 3}])  # fmt: skip
 def test_a_deleted_token_is_one_that_was_never_there(options):
@@ -98,7 +93,8 @@ def test_everybodys_models_by_forbidding_attention_to_the_token(name):
     extra = MODELS[name][3]
     found = token_ablation(model, pictures)
     assert found.shape == (2, grid[0] * grid[1])
-    which = logits(model, pictures).argmax(1)
+    whole = given(model(pictures))
+    which = whole.argmax(1)
     assert torch.equal(found, token_ablation(model, pictures, which))
     if extra == 0:
         return  # read from the patches: tested above
@@ -112,8 +108,7 @@ def test_everybodys_models_by_forbidding_attention_to_the_token(name):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nn.functional, "scaled_dot_product_attention", forbidding)
-        other = logits(model, pictures)[range(2), which]
-    drop = logits(model, pictures)[range(2), which] - other
+        drop = (whole - given(model(pictures)))[range(2), which]
     torch.testing.assert_close(found[:, 1], drop.double(), rtol=1e-4, atol=1e-5)
 
 

@@ -15,7 +15,7 @@ from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.instruments import models
 from tests.vitlab.instruments.models import HEADS, MODELS, everybodys, images
-from tests.vitlab.instruments.test_architectures import HF
+from tests.vitlab.tried.architectures import HF
 from tests.vitlab.tried.by_hand import ends, first, hooked, placed
 from vitlab.instruments import branch_importance, head_importance
 from vitlab.instruments.importance import By, other_images

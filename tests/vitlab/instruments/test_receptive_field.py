@@ -91,15 +91,13 @@ def test_what_an_in_place_operation_overwrites_is_taken_before():
 def test_what_cannot_be_measured_is_refused():
     model, pictures, _ = everybodys("minivit mean")
     cases = [
-        ({"at": "block.0"}, LookupError, "no module matches 'block.0'; near names"),
-        ({"at": "blocks.*"}, ValueError, "the name of one module"),
-        ({"at": "head"}, ValueError, r"\[2, 5\] is neither tokens of a known grid nor a map"),
-        ({"at": "blocks.0", "place": (3, 0)}, ValueError, r"the 3 x 4 positions of 'blocks.0': got \(3, 0\)"),
-        ({"at": "blocks.0", "place": 2}, ValueError, r"expected place=\(rows, columns\): got 2"),
+        ({"at": "head"}, r"\[2, 5\] is neither tokens of a known grid nor a map"),
+        ({"at": "blocks.0", "place": (3, 0)}, r"the 3 x 4 positions of 'blocks.0': got \(3, 0\)"),
+        ({"at": "blocks.0", "place": 2}, r"expected place=\(rows, columns\): got 2"),
     ]  # fmt: skip
     assert_refused(
-        (partial(receptive_field, model, **{"images": pictures} | options), kind, said)
-        for options, kind, said in cases
+        (partial(receptive_field, model, pictures, **options), ValueError, said)
+        for options, said in cases
     )
     for weight in nn.Parameter(torch.ones(1, 4, 2, 2)), torch.ones(1, 4, 2, 2):
         blind = nn.Sequential(nn.Conv2d(3, 4, 2), nn.Identity())

@@ -15,7 +15,7 @@ from vitlab import instruments as analysis
 STORED = json.loads(TABLE.read_text(encoding="utf-8"))
 FAST = [
     *("torchvision ViT", "torchvision Swin v2", "timm ViT, padded", "timm DINOv2 with registers"),
-    *("timm XCiT", "timm PiT", "HF CLIP", "HF YOLOS"),
+    *("timm ViT, not square", "timm XCiT", "timm PiT", "HF CLIP", "HF YOLOS"),
 ]
 
 

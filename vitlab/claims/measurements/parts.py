@@ -1,12 +1,11 @@
 """The parts of a model from any library that claims speak of, found by watching it run."""
 
 from collections.abc import Callable
-from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from minivit.hooks import before
 from minivit.recording import one, record, runnable, tensors_in, weights_of
@@ -134,15 +133,9 @@ def outputs(
 
 def convolutions_before(model: nn.Module, images: Tensor, block: str) -> list[str]:
     """The convolutions that run before a block, in order."""
-    ran: list[str] = []
-
-    def note(name: str, *_: Any) -> None:
-        ran.append(name)
-
-    with ExitStack() as stack:
-        for name, module in runnable(model).items():
-            if name == block or isinstance(module, nn.Conv2d):
-                stack.enter_context(before(module, partial(note, name)))
-        stack.enter_context(evaluating(model))
+    ran: list[nn.Module] = []
+    names = {module: name for name, module in runnable(model).items()}
+    with evaluating(model), register_module_forward_pre_hook(lambda module, _: ran.append(module)):
         model(images[:1])
-    return ran[: ran.index(block)]
+    first = ran[: ran.index(one(model, block))]
+    return [names[module] for module in first if isinstance(module, nn.Conv2d)]
