@@ -6,7 +6,7 @@ import math
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, Outcomes, close, normal_draws
+from course.check.attempt import Attempt, Draw, Outcomes, close, normal_draws
 from course.check.exercise import exercise
 from course.check.memory import MemoryMeter
 
@@ -26,15 +26,14 @@ def attend(q: Tensor, k: Tensor, v: Tensor, divisor: float, over: int = -1) -> T
     return torch.softmax(q @ k.mT / divisor, dim=over) @ v
 
 
-@exercise("batch, heads, queries, d_v")
-def scaled_dot_product_attention(attempt: Attempt) -> None:
+@exercise("batch, heads, queries, d_v", seed=0)
+def scaled_dot_product_attention(attempt: Attempt, normal: Draw) -> None:
     """q [.., queries, d], k [.., keys, d], v [.., keys, d_v], mask -> [.., queries, d_v].
 
     The mask is explained later in the chapter: an answer may ignore it, but not mistake it.
     """
     batch, heads, queries, keys, d_v = 2, 3, 5, 7, 8
     shape = dict(batch=batch, heads=heads, queries=queries, d_v=d_v)
-    normal = normal_draws(seed=0)
     for d in (6, 11):  # the second catches a number typed in
         q, k = normal(batch, heads, queries, d), normal(batch, heads, keys, d)
         v = normal(batch, heads, keys, d_v)
@@ -94,12 +93,12 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
     attempt.expect(close(masked, expected), message)
 
 
-@exercise()
-def masked_softmax(attempt: Attempt) -> None:
+@exercise(seed=1)
+def masked_softmax(attempt: Attempt, normal: Draw) -> None:
     """scores [..., queries, keys], a bool mask that broadcasts to it -> weights."""
     batch, heads, queries, keys = 2, 3, 5, 7
     shape = dict(batch=batch, heads=heads, queries=queries, keys=keys)
-    scores = normal_draws(seed=1)(batch, heads, queries, keys)
+    scores = normal(batch, heads, queries, keys)
     # Every query and every key has both: something allowed and something forbidden.
     mask = (torch.arange(queries)[:, None] + torch.arange(keys)) % 3 != 0  # [queries, keys]
     message = (
@@ -169,11 +168,10 @@ def softmax_by_rows(scores: Tensor, mask: Tensor) -> Tensor:
     return weights
 
 
-@exercise()
-def antisymmetric_share(attempt: Attempt) -> None:
+@exercise(seed=2)
+def antisymmetric_share(attempt: Attempt, normal: Draw) -> None:
     """w_q, w_k [dim, d_head] -> |antisymmetric part of B|^2 / |B|^2 with B = w_q w_k^T."""
     dim, d_head = 6, 4
-    normal = normal_draws(seed=2)
     w_q, w_k = normal(dim, d_head), normal(dim, d_head)
     outcomes: Outcomes = {
         0.0: "With w_k = w_q the matrix B is symmetric, so the share is 0.",
@@ -263,12 +261,11 @@ def expect_projected(attempt: Attempt, result: Tensor, attended: Tensor, w_out: 
     attempt.expect_close(result, outcomes)
 
 
-@exercise("batch, tokens, dim")
-def multi_head(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=6)
+def multi_head(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], w_qkv [dim, 3 dim], w_out [dim, dim], heads -> as x."""
     batch, tokens, dim, heads = 2, 5, 12, 3
     d = dim // heads
-    normal = normal_draws(seed=6)
     x, w_qkv, w_out = normal(batch, tokens, dim), normal(dim, 3 * dim) / 3, normal(dim, dim)
     identity = torch.eye(dim)
     q, k, v = (x @ w_qkv).split(dim, dim=-1)
@@ -323,12 +320,11 @@ def multi_head(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, w_qkv, w_out, heads), outcomes)
 
 
-@exercise("batch, tokens, dim")
-def grouped_query_attention(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=3)
+def grouped_query_attention(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], w_q, w_out [dim, dim], w_kv [dim, 2 groups d_head], heads -> as x."""
     batch, tokens, dim, heads, groups = 2, 5, 12, 6, 3
     d_head = dim // heads
-    normal = normal_draws(seed=3)
     x, w_q, w_out = normal(batch, tokens, dim), normal(dim, dim) / 3, normal(dim, dim)
     w_kv = normal(dim, 2 * dim) / 3
     identity = torch.eye(dim)
@@ -402,11 +398,10 @@ def grouped_query_attention(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, w_q, one, w_out, heads), outcomes)
 
 
-@exercise("batch, heads, queries, d_v")
-def chunked_attention(attempt: Attempt) -> None:
+@exercise("batch, heads, queries, d_v", seed=4)
+def chunked_attention(attempt: Attempt, normal: Draw) -> None:
     """q [.., queries, d], k [.., keys, d], v [.., keys, d_v], chunk -> [.., queries, d_v]."""
     batch, heads, queries, keys, d, d_v, chunk = 2, 3, 5, 12, 4, 6, 4
-    normal = normal_draws(seed=4)
     # Scores fall from the first key to the last, so the maximum is in the first chunk.
     q, v = normal(batch, heads, queries, d).abs(), normal(batch, heads, keys, d_v)
     # Their steps differ, as do therefore the sums of the chunks' own exponentials.

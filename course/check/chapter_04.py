@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course.check.attempt import Attempt, NotYet, close, normal_draws
+from course.check.attempt import Attempt, Draw, NotYet, close, normal_draws
 from course.check.exercise import exercise
 from course.mine import fill, plain_name
 
@@ -21,10 +21,9 @@ def normed(x: Tensor, axes: int | tuple[int, ...] = -1, eps: float = 0.0, fewer:
     return centred / (squares / (count - fewer) + eps).sqrt()
 
 
-@exercise("batch, tokens, dim")
-def layer_norm(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=0)
+def layer_norm(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], weight [dim], bias [dim], eps -> as x."""
-    normal = normal_draws(seed=0)
     x = 2 * normal(2, 3, 5) + 1
     centred = x - x.mean(-1, keepdim=True)
     deviation = centred.square().mean(-1, keepdim=True).sqrt()
@@ -80,10 +79,10 @@ def parts_of_a_block() -> tuple[Callable[[Tensor], Tensor], ...]:
     )
 
 
-@exercise("batch, tokens, dim")
-def block(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=1)
+def block(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim] and four functions of such tokens -> as x."""
-    x = 2 * normal_draws(seed=1)(2, 3, 5) + 1
+    x = 2 * normal(2, 3, 5) + 1
     norm1, attention, norm2, mlp = parts_of_a_block()
 
     # One branch at a time, then both.
@@ -122,10 +121,10 @@ def block(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, norm1, attention, norm2, mlp), outcomes)
 
 
-@exercise("batch, tokens, dim")
-def ordered_block(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=1)
+def ordered_block(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], four functions of such tokens, an order -> as x."""
-    x = 2 * normal_draws(seed=1)(2, 3, 5) + 1
+    x = 2 * normal(2, 3, 5) + 1
     norm1, attention, norm2, mlp = parts_of_a_block()
 
     def silent(x: Tensor) -> Tensor:
@@ -187,13 +186,13 @@ ALL_DROPPED = (
 )
 
 
-@exercise("batch, tokens, dim")
-def drop_path(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=2)
+def drop_path(attempt: Attempt, normal: Draw) -> None:
     """branch [batch, tokens, dim], rate, training -> as branch."""
     batch, tokens, dim = 4000, 2, 3  # so many that the fraction dropped is close to the rate
     shape = dict(batch=batch, tokens=tokens, dim=dim)
     # No zeros before anything is dropped.
-    branch = normal_draws(seed=2)(batch, tokens, dim).abs() + 0.5
+    branch = normal(batch, tokens, dim).abs() + 0.5
     outcomes = {
         branch: "When not training the branch should come back as it is.",
         0.75 * branch: "When not training the branch is scaled. The scale belongs to training.",
@@ -232,11 +231,10 @@ def drop_path(attempt: Attempt) -> None:
         )
 
 
-@exercise("parts, batch, classes")
-def logit_shares(attempt: Attempt) -> None:
+@exercise("parts, batch, classes", seed=3)
+def logit_shares(attempt: Attempt, normal: Draw) -> None:
     """parts [parts, batch, dim], gamma [dim], weight [classes, dim], eps -> shares."""
     count, batch, dim, classes = 4, 2, 5, 3
-    normal = normal_draws(seed=3)
     parts = normal(count, batch, dim) * torch.tensor([3, 1, 0.5, 2])[:, None, None] + 1
     gamma, weight = normal(dim), normal(classes, dim)
     ones = torch.ones(dim)
@@ -564,10 +562,10 @@ def torchvisions(*sizes: int) -> nn.Module:
     return model.eval()
 
 
-@exercise("batch, classes")
-def logits_from_file(attempt: Attempt) -> None:
+@exercise("batch, classes", seed=10)
+def logits_from_file(attempt: Attempt, normal: Draw) -> None:
     """images [batch, 3, side, side], state (timm's names), heads -> [batch, classes]."""
-    images = normal_draws(seed=10)(BATCH, 3, SIDE, SIDE)
+    images = normal(BATCH, 3, SIDE, SIDE)
     for stage in stages(file_of(depth=1, seed=11)):
         expect_logits(attempt, attempt(images, stage[0], HEADS), images, stage)
     shorter = {
