@@ -78,10 +78,10 @@ def scaled_dot_product_attention(attempt: Attempt, normal: Draw) -> None:
     if close(masked, unmasked):  # left for later
         return
     scores = q @ k.mT / math.sqrt(d)
-    expected = softmax_by_rows(scores, mask) @ v
+    expected = allowed_softmax(scores, mask) @ v
     there = "Without a mask the result is right. With one it is wrong."
     message = "Without a mask the result is right. With one, it is inverted: True means allowed."
-    attempt.expect(not close(masked, softmax_by_rows(scores, ~mask) @ v), message)
+    attempt.expect(not close(masked, allowed_softmax(scores, ~mask) @ v), message)
     outcomes = {
         expected[..., mask.any(-1), :]: f"{there} The weights of the allowed keys should sum to "
         "one, and those of others be 0.",
@@ -128,11 +128,11 @@ def masked_softmax(attempt: Attempt, normal: Draw) -> None:
     }
     attempt.expect_close(weights.sum(-1), outcomes)
     message = "The weights of allowed keys sum to one, but should be proportional to exp(score)."
-    attempt.expect_close(weights, {softmax_by_rows(scores, mask): message})
+    attempt.expect_close(weights, {allowed_softmax(scores, mask): message})
     padding = torch.arange(keys) < torch.tensor([4, 6])[:, None, None, None]
     weights = attempt(scores, padding, shape=shape)
     message = "A mask of shape [batch, 1, 1, keys] should broadcast over heads and queries."
-    attempt.expect_close(weights, {softmax_by_rows(scores, padding): message})
+    attempt.expect_close(weights, {allowed_softmax(scores, padding): message})
 
     # Far apart, so that one key takes all; then rounding such scores does no harm. Then all low.
     for forbidden, level in ((1e5, 0), (-1e5, -5e4)):
@@ -143,7 +143,7 @@ def masked_softmax(attempt: Attempt, normal: Draw) -> None:
         )
         weights = attempt(large, mask, shape=shape, if_not_finite=message)
         outcomes = {
-            softmax_by_rows(large, mask): "With large scores the weights are wrong. The maximum to "
+            allowed_softmax(large, mask): "With large scores the weights are wrong. The maximum to "
             "subtract is that of the allowed keys, and a penalty must outweigh any score."
         }
         attempt.expect_close(weights, outcomes)
@@ -155,17 +155,12 @@ def masked_softmax(attempt: Attempt, normal: Draw) -> None:
     message = f"{empty} Here they sum to {weights[0, 0, 2].sum():.4g}."
     attempt.expect(not weights[..., 2, :].any(), message)
     message = "One query with nothing allowed should not change the weights of the others."
-    attempt.expect_close(weights, {softmax_by_rows(scores, some_empty): message})
+    attempt.expect_close(weights, {allowed_softmax(scores, some_empty): message})
 
 
-def softmax_by_rows(scores: Tensor, mask: Tensor) -> Tensor:
-    """Each row's softmax over its allowed keys, in a loop; nothing allowed gives zeros."""
-    weights = torch.zeros_like(scores)
-    mask = mask.expand_as(scores)
-    for row in torch.cartesian_prod(*(torch.arange(size) for size in scores.shape[:-1])):
-        row = tuple(row.tolist())
-        weights[row][mask[row]] = torch.softmax(scores[row][mask[row]], dim=0)
-    return weights
+def allowed_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Each row's softmax over its allowed keys; nothing allowed gives zeros."""
+    return scores.where(mask, -math.inf).softmax(-1).nan_to_num(0)
 
 
 @exercise(seed=2)
@@ -190,23 +185,21 @@ def antisymmetric_share(attempt: Attempt, normal: Draw) -> None:
         "not by that of its symmetric part, which is 0 here."
     )
     attempt.expect_close(attempt(pure_q, pure_k, if_not_finite=message), outcomes)
-    b = torch.einsum("if,jf->ij", w_q, w_k)  # [dim, dim]
+    b = w_q @ w_k.T  # [dim, dim]
     small = w_q.T @ w_k  # [d_head, d_head]
     outcomes = {
-        share_by_entries(b): "For random w_q and w_k the share is wrong.",
-        share_by_entries(b).sqrt(): "This is the ratio of the norms. The share is the ratio of "
+        share_of(b): "For random w_q and w_k the share is wrong.",
+        share_of(b).sqrt(): "This is the ratio of the norms. The share is the ratio of "
         "their squares, so that the shares of both parts sum to one.",
-        share_by_entries(small): "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. "
+        share_of(small): "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. "
         "The matrix between tokens is B = w_q @ w_k.T, [dim, dim].",
     }
     attempt.expect_close(attempt(w_q, w_k), outcomes)
 
 
-def share_by_entries(b: Tensor) -> Tensor:
-    """The antisymmetric share of a square matrix, entry by entry."""
-    size = len(b)
-    pairs = [(b[i, j] - b[j, i]) / 2 for i in range(size) for j in range(size)]
-    return torch.stack(pairs).square().sum() / b.flatten().square().sum()
+def share_of(b: Tensor) -> Tensor:
+    """The antisymmetric share of a square matrix."""
+    return ((b - b.T) / 2).square().sum() / b.square().sum()
 
 
 def of_one_head(x: Tensor, q: Tensor, k: Tensor, v: Tensor, width: str) -> Outcomes:

@@ -155,7 +155,6 @@ def ordered_block(attempt: Attempt, normal: Draw) -> None:
         after + mlp(attention(read)): "parallel: the MLP reads the output of attention.",
     }
     attempt.expect_close(attempt(x, norm1, attention, norm2, mlp, "parallel"), outcomes)
-    result = attempt(x, norm1, attention, norm2, silent, "res-post")
     after = x + norm1(attention(x))
     outcomes = {
         after: "res-post, with an MLP giving zeros: the result should be x + norm1(attention(x)).",
@@ -166,7 +165,7 @@ def ordered_block(attempt: Attempt, normal: Draw) -> None:
         x + norm2(attention(x)): "res-post: attention has norm2 and the MLP norm1.",
         x + attention(x): "res-post: the result of attention is not normed.",
     }
-    attempt.expect_close(result, outcomes)
+    attempt.expect_close(attempt(x, norm1, attention, norm2, silent, "res-post"), outcomes)
     outcomes = {
         after + norm2(mlp(after)): "res-post: with both branches the result should be u + "
         "norm2(mlp(u)), where u is the stream after attention.",

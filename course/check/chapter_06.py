@@ -154,7 +154,6 @@ def merged_kernel(attempt: Attempt, normal: Draw) -> None:
     one = w1[:, :, 0, 0]
     same = torch.eye(channels)
     expected = w3 + spread(one) + spread(same)
-    result = attempt(w3, w1)
     outcomes = {
         expected: "The filters do not give conv3x3(x) + conv1x1(x) + x.",
         w3 + spread(one): "The path without weights is missing: x itself is added, too.",
@@ -166,7 +165,7 @@ def merged_kernel(attempt: Attempt, normal: Draw) -> None:
         w3 + spread(one.T) + spread(same): "The 1 x 1 filter is transposed: axis 0 is the output.",
         spread(one) + spread(same): "The 3 x 3 filters are missing.",
     }
-    attempt.expect_close(result, outcomes)
+    attempt.expect_close(attempt(w3, w1), outcomes)
 
 
 @exercise(seed=1)
@@ -250,7 +249,6 @@ def convolution_by_attention(attempt: Attempt, normal: Draw) -> None:
     )
     message = "At the border the token nearest to the missing position counts."
     attempt.expect_close(result, {convolved(weight): message})
-    soft = attempt(x, weight, grid, 0.3)
     outcomes = {
         nine_heads(x, weight, grid, 0.3, power=2): "It is right for a sharpness of 50 and wrong "
         "for 0.3, where a head attends to several.",
@@ -259,7 +257,7 @@ def convolution_by_attention(attempt: Attempt, normal: Draw) -> None:
         nine_heads(x, weight, grid, 0.3 / dim**0.5, power=2): "The scores are divided, as by a "
         "square root of a width. They have no scale but the sharpness.",
     }
-    attempt.expect_close(soft, outcomes)
+    attempt.expect_close(attempt(x, weight, grid, 0.3), outcomes)
 
 
 def nine_heads(x: Tensor, weight: Tensor, grid: tuple, sharpness: float, power: int) -> Tensor:

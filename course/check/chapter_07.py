@@ -190,7 +190,6 @@ def sharp_gradient(attempt: Attempt, normal: Draw) -> None:
 
     g = slope_at(weights)
     away = rho * g / g.norm()
-    found = attempt(weights, gradient, rho)
     outcomes = {
         slope_at(weights + away): "For a quadratic loss the result is not the gradient at weights "
         "+ rho * g / |g|.",
@@ -204,7 +203,7 @@ def sharp_gradient(attempt: Attempt, normal: Draw) -> None:
         through(curvature, weights, slope, rho): "This differentiates through the step as well. "
         "Call gradient twice and do nothing else.",
     }
-    attempt.expect_close(found, outcomes)
+    attempt.expect_close(attempt(weights, gradient, rho), outcomes)
     attempt.expect(
         len(seen) == 2,
         f"gradient was called {len(seen)} times; each costs a backward pass, and two are enough.",

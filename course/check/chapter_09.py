@@ -32,9 +32,7 @@ def effective_keys(attempt: Attempt, normal: Draw) -> None:
     single = torch.eye(keys)[:queries].expand(heads, -1, -1).contiguous()
     attempt.expect_close(count(single), {1.0: "All weight on one key is one effective key."})
     weights = normal(heads, queries, keys).mul(2).softmax(-1)
-    entropies = torch.tensor(
-        [[-sum(w * math.log(w) for w in row) for row in head] for head in weights.tolist()]
-    )
+    entropies = -(weights * weights.log()).sum(-1)
     outcomes = {
         entropies.exp().mean(1): "Where queries differ, the number is the mean over queries.",
         entropies.mean(1).exp(): "You take the exponential of the mean entropy. Take the mean of "

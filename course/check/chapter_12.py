@@ -130,7 +130,6 @@ def estimate_from_noisy(attempt: Attempt, normal: Draw) -> None:
     right = conditioned(covariance, noise)
     of_tokens = weight @ covariance @ weight.T + noise**2 * torch.eye(dim)
     about_zero = (weight @ mean) @ torch.linalg.solve(of_tokens, weight @ covariance)
-    estimate = attempt(tokens, weight, mean, covariance, noise)
     outcomes = {
         right: "The estimate is not the conditional mean of the patch given its noisy token.",
         conditioned(covariance, 0.0): "The noise is left out: this trusts the tokens entirely.",
@@ -145,7 +144,7 @@ def estimate_from_noisy(attempt: Attempt, normal: Draw) -> None:
         "every entry of the tokens' covariance. That of different features is independent: add it "
         "on the diagonal.",
     }
-    attempt.expect_close(estimate, outcomes)
+    attempt.expect_close(attempt(tokens, weight, mean, covariance, noise), outcomes)
     low = normal(n, 2)
     flat = low @ low.T  # patches that lie in a plane
     advice = "Do not invert the covariance of the patches; invert that of the tokens."

@@ -90,12 +90,9 @@ def rms_input(attempt: Attempt, normal: Draw) -> None:
 
 
 def patches_of(w: Tensor, weight: Tensor, offset: Tensor) -> Tensor:
-    """Least squares, one token after the other: patches q and scale a with W q - a w = -t."""
-    found = torch.empty(*w.shape[:2], weight.shape[1])
-    for b, i in torch.cartesian_prod(*map(torch.arange, w.shape[:2])):
-        system = torch.cat([weight, -w[b, i, :, None]], 1)  # [dim, n + 1]
-        found[b, i] = -(torch.linalg.pinv(system) @ offset[i])[:-1]
-    return found
+    """Least squares for each token: patches q and scale a with W q - a w = -t."""
+    system = torch.cat([weight.expand(*w.shape, -1), -w[..., None]], -1)  # [.., dim, n + 1]
+    return -(torch.linalg.pinv(system) @ offset[..., None])[..., :-1, 0]
 
 
 @exercise("batch, tokens, n", seed=2)
