@@ -1,6 +1,7 @@
 """Chapter 4: the parts of an encoder block, and a whole vision transformer from a file."""
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from functools import reduce
 
@@ -312,10 +313,9 @@ def file_of(depth: int, seed: int, hidden: int = HIDDEN) -> State:
     return state
 
 
-def silenced(state: State, *branches: str) -> State:
-    """A copy in which these branches add nothing: their last maps are zero."""
-    last = tuple(f".{branch}.{kind}" for branch in branches for kind in ("weight", "bias"))
-    return {name: 0 * t if name.endswith(last) else t for name, t in state.items()}
+def changed(state: State, names: str, change: Callable[[Tensor], Tensor]) -> State:
+    """A copy in which the tensors are changed that have such names, a regular expression."""
+    return {name: change(t) if re.search(names, name) else t for name, t in state.items()}
 
 
 def forward(
@@ -324,6 +324,7 @@ def forward(
     *,
     eps: float = 1e-6,
     skip: str = "",
+    norms: tuple[int, int] = (1, 2),
     width: int = DIM // HEADS,
     divisor: float = math.sqrt(DIM // HEADS),
     over: int = -1,
@@ -349,7 +350,7 @@ def forward(
     x = torch.cat([state["cls_token"].expand(len(x), 1, DIM), x], 1) + state["pos_embed"]
     depth = len({name.split(".")[1] for name in state if name.startswith("blocks.")})
     for i in range(depth if blocks is None else blocks):
-        norm1, norm2 = f"blocks.{i}.norm1", f"blocks.{i}.norm2"
+        norm1, norm2 = (f"blocks.{i}.norm{number}" for number in norms)
         q, k, v = linear(norm(x, norm1, not post), f"blocks.{i}.attn.qkv").split(DIM, -1)
         heads = []
         for start in range(0, DIM, width):
@@ -366,18 +367,13 @@ def forward(
     return linear(pooled, "head")
 
 
-Mistakes = dict[str, dict]  # what is said of each, and what it changes in ``forward``
+# What is said of each, and what it changes in ``forward``, or which tensors of the file and how.
+Mistakes = dict[str, dict | tuple[str, Callable[[Tensor], Tensor]]]
 Stage = tuple[State, str, Mistakes]  # with what is said where no mistake fits
 
 
 def stages(state: State) -> Iterator[Stage]:
     """A file of one block, of which more and more takes part, and what goes wrong there."""
-    quiet = silenced(state, "attn.proj", "mlp.fc2")
-    positions, kernel = state["pos_embed"], state["patch_embed.proj.weight"]
-
-    def with_positions(table: Tensor) -> State:
-        return quiet | {"pos_embed": table}
-
     otherwise = (
         "With branches that add nothing, the logits should be those of the class token plus its "
         "position, normed and read by the head."
@@ -386,18 +382,16 @@ def stages(state: State) -> Iterator[Stage]:
         "The last norm is missing.": dict(skip="norm"),
         "The head reads the mean of all tokens. It should read the class token.": dict(read="mean"),
         "The head reads the last token. The class token is the first.": dict(read="last"),
-        "The class token's position is not added.": dict(state=with_positions(0 * positions)),
+        "The class token's position is not added.": ("pos_embed", torch.zeros_like),
         "The class token has the last position. It stands in front of the patches, and the first "
-        "position is its own.": dict(state=with_positions(positions.roll(1, 1))),
+        "position is its own.": ("pos_embed", lambda t: t.roll(1, 1)),
         "The stream is lost: each branch should be added to it.": dict(residual=False),
         "The norms stand on the stream, after each addition. That is post-norm: here each branch "
         "reads a normed copy.": dict(post=True),
     }
-    yield quiet, otherwise, mistakes
-    quiet = silenced(state, "mlp.fc2")
-    own, patches = positions[:, :1], positions[:, 1:]
-    downwards = patches.unflatten(1, [SIDE // PATCH] * 2).transpose(1, 2).flatten(1, 2)
-    last = kernel.reshape(DIM, PATCH, PATCH, 3).permute(0, 3, 1, 2)
+    yield changed(state, "attn.proj|mlp.fc2", torch.zeros_like), otherwise, mistakes
+    places = 1 + torch.arange((SIDE // PATCH) ** 2)
+    downwards = places.view(SIDE // PATCH, -1).T.flatten().tolist()
     root = math.sqrt(DIM)
     mistakes = {
         "All columns act as one head.": dict(width=DIM, divisor=root),
@@ -407,61 +401,55 @@ def stages(state: State) -> Iterator[Stage]:
         "The scores are not scaled.": dict(divisor=1),
         "The softmax is over the queries. It should be over the keys.": dict(over=-2),
         "Attention reads the stream without its norm.": dict(skip="norm1"),
-        "Attention reads norm2. Its norm is norm1.": dict(state=with_norm(quiet, 1, 2)),
-        "The patches have no positions.": dict(
-            state=with_positions(torch.cat([own, 0 * patches], 1))
+        "Attention reads norm2. Its norm is norm1.": dict(norms=(2, 2)),
+        "The patches have no positions.": (
+            "pos_embed",
+            lambda t: F.pad(t[:, :1], (0, 0, 0, len(places))),
         ),
-        "The patches are counted downwards. Reading order goes along a row first.": dict(
-            state=with_positions(torch.cat([own, downwards], 1))
+        "The patches are counted downwards. Reading order goes along a row first.": (
+            "pos_embed",
+            lambda t: t[:, [0, *downwards]],
         ),
         "In a patch the channel comes last. All numbers of its first channel should come first, "
-        "as in a convolution's weight.": dict(state=quiet | {"patch_embed.proj.weight": last}),
-        "Queries and keys are exchanged: the first third of qkv gives the queries.": dict(
-            state=quiet | {n: exchanged(t) for n, t in quiet.items() if "attn.qkv" in n}
+        "as in a convolution's weight.": (
+            "patch_embed.proj.weight",
+            lambda t: t.reshape(DIM, PATCH, PATCH, 3).permute(0, 3, 1, 2),
         ),
-        "The matrix of attention's output projection is used as it is stored. Transpose it.": dict(
-            state=quiet | {n: t.T for n, t in quiet.items() if n.endswith("attn.proj.weight")}
+        "Queries and keys are exchanged: the first third of qkv gives the queries.": (
+            "attn.qkv",
+            lambda t: t.unflatten(0, (3, -1))[[1, 0, 2]].flatten(0, 1),
+        ),
+        "The matrix of attention's output projection is used as it is stored. Transpose it.": (
+            "attn.proj.weight",
+            torch.t,
         ),
         "The logits do not depend on the biases of attention. Add them; a module of your own may "
-        "do without, by bias=False.": dict(
-            state=quiet | {n: 0 * t for n, t in quiet.items() if "attn" in n and "bias" in n}
-        ),
+        "do without, by bias=False.": ("attn.*bias", torch.zeros_like),
         EPS: dict(eps=1e-5),  # little, but already more than the tolerance
     }
     otherwise = "With an MLP that adds nothing the logits are wrong: look at the patches and at "
-    yield quiet, f"{otherwise}attention.", mistakes
+    yield changed(state, "mlp.fc2", torch.zeros_like), f"{otherwise}attention.", mistakes
     mistakes = {
         "The GELU is the approximation by tanh. The exact one is x times the normal distribution "
         "function.": dict(gelu="tanh"),
         "The MLP has a ReLU. It should have a GELU.": dict(gelu="relu"),
         "The MLP reads the stream without its norm.": dict(skip="norm2"),
-        "The MLP reads norm1. It has a norm of its own, norm2.": dict(state=with_norm(state, 2, 1)),
+        "The MLP reads norm1. It has a norm of its own, norm2.": dict(norms=(1, 1)),
     }
     yield state, "With the MLP the logits are wrong.", mistakes
 
     # Tokens so small that eps counts: their variance is about 1e-6.
-    faint = {"cls_token", "pos_embed", "patch_embed.proj.weight", "patch_embed.proj.bias"}
-    small = {name: 1e-3 * t if name in faint else t for name, t in state.items()}
+    small = changed(state, "cls_token|pos_embed|patch_embed", lambda t: 1e-3 * t)
     otherwise = "For faint tokens the logits are wrong. Is the eps of the norms 1e-6?"
     yield small, otherwise, {EPS: dict(eps=1e-5)}
 
 
-def with_norm(state: State, norm: int, other: int) -> State:
-    """A copy in which a norm of the block has the numbers of the other one."""
-    kinds = ("weight", "bias")
-    return state | {f"blocks.0.norm{norm}.{k}": state[f"blocks.0.norm{other}.{k}"] for k in kinds}
-
-
-def exchanged(qkv: Tensor) -> Tensor:
-    """Queries' rows in place of keys', and keys' in place of queries'."""
-    q, k, v = qkv.split(DIM)
-    return torch.cat([k, q, v])
-
-
 def expect_logits(attempt: Attempt, logits: Tensor, images: Tensor, stage: Stage) -> None:
     state, otherwise, mistakes = stage
-    right = forward(images, state)
-    wrong = {forward(images, **{"state": state} | how): said for said, how in mistakes.items()}
+    right, wrong = forward(images, state), {}
+    for said, how in mistakes.items():
+        planted = dict(state=changed(state, *how)) if isinstance(how, tuple) else how
+        wrong[forward(images, **{"state": state} | planted)] = said
     wrong[right.softmax(-1)] = "Return the logits, without a softmax."
     attempt.expect_close(logits, {right: otherwise} | wrong)
 
@@ -567,7 +555,7 @@ def logits_from_file(attempt: Attempt, normal: Draw) -> None:
     images = normal(BATCH, 3, SIDE, SIDE)
     for stage in stages(file_of(depth=1, seed=11)):
         expect_logits(attempt, attempt(images, stage[0], HEADS), images, stage)
-    shorter = {
+    shorter: Mistakes = {
         f"Of 12 blocks only {n} run. Their number is one more than the largest number in a name, "
         "which may have two digits.": dict(blocks=n)
         for n in (1, 2, 9, 10, 11)
