@@ -127,10 +127,7 @@ def ordered_block(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], four functions of such tokens, an order -> as x."""
     x = 2 * normal(2, 3, 5) + 1
     norm1, attention, norm2, mlp = parts_of_a_block()
-
-    def silent(x: Tensor) -> Tensor:
-        return torch.zeros_like(x)
-
+    silent = torch.zeros_like
     read = norm1(x)
     after = x + attention(read)
     # One branch at a time, then both.
