@@ -14,6 +14,7 @@ from torch import Tensor
 
 T = TypeVar("T")
 Outcomes = dict[Any, str]  # tensors or numbers, each with a message
+Draw = Callable[..., Tensor]  # of normal numbers, of the shape given
 
 # In float64 a right answer is off by a ten-millionth of this, so no processor's rounding matters.
 # It leaves room for a step that a learner takes in float32 and for 1e-6 added to a divisor; the
@@ -34,7 +35,7 @@ class NotAttempted(Exception):
     """The function is still the stub."""
 
 
-def normal_draws(seed: int) -> Callable[..., Tensor]:
+def normal_draws(seed: int) -> Draw:
     """A function of a shape that draws float64 normal numbers, always the same for a seed."""
     generator = torch.Generator().manual_seed(seed)
     return lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float64)

@@ -4,16 +4,15 @@ import math
 
 from torch import Tensor
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Draw, normal_draws
 from course.check.chapter_04 import parts_of_a_block
 from course.check.exercise import exercise
 
 
-@exercise("batch, heads, queries, keys")
-def scaled_scores(attempt: Attempt) -> None:
+@exercise("batch, heads, queries, keys", seed=1)
+def scaled_scores(attempt: Attempt, normal: Draw) -> None:
     """q and k [batch, heads, tokens, d] -> [batch, heads, tokens, tokens]."""
     batch, heads, tokens = 2, 3, 5
-    normal = normal_draws(seed=1)
     swap = "Swap the last two axes of k, and these alone: k.mT does it; k.T reverses all four."
     for d in (6, 11):  # the second catches a number typed in
         q, k = normal(batch, heads, tokens, d), normal(batch, heads, tokens, d)
@@ -41,10 +40,10 @@ def scaled_scores(attempt: Attempt) -> None:
         attempt.expect_close(attempt(q, k, explain={"RuntimeError": swap}), outcomes)
 
 
-@exercise("batch, tokens, dim")
-def add_branch(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=1)
+def add_branch(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim] and two functions of such tokens -> as x."""
-    x = 2 * normal_draws(seed=1)(2, 3, 5) + 1
+    x = 2 * normal(2, 3, 5) + 1
     norm, branch, *_ = parts_of_a_block()
     outcomes = {
         x + branch(norm(x)): "The result should be x, with what the branch makes of a normalised "

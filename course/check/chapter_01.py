@@ -1,5 +1,7 @@
 """Chapter 1: images cut into patches; patches merged, padded, and put back into an image."""
 
+from itertools import product
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -115,22 +117,6 @@ def merged_tokens(attempt: Attempt) -> None:
     attempt.expect_close(attempt(tokens, rows, columns), outcomes)
 
 
-def corners(images: Tensor, size: int, stride: int) -> list[tuple[int, int]]:
-    """Top left corners of all squares that fit into the image, in reading order."""
-    height, width = images.shape[-2:]
-    tops, lefts = range(0, height - size + 1, stride), range(0, width - size + 1, stride)
-    return [(top, left) for top in tops for left in lefts]
-
-
-def cut(images: Tensor, size: int, stride: int) -> Tensor:
-    """Those squares, ``[batch, windows, channels * size * size]``."""
-    squares = [
-        images[:, :, top : top + size, left : left + size].flatten(1)
-        for top, left in corners(images, size, stride)
-    ]
-    return torch.stack(squares, 1)
-
-
 @exercise("batch, patches, numbers")
 def padded_patches(attempt: Attempt) -> None:
     """images [batch, channels, height, width], size -> [batch, patches, channels * size ** 2]."""
@@ -232,7 +218,7 @@ def denoised(attempt: Attempt) -> None:
     outcomes = {
         put_back(kept, images, size, 1): "With stride 1 and two components, where patches "
         "disagree, the result is wrong.",
-        put_back(kept, images, size, 1, last=True): "Where patches overlap the last one counts. "
+        put_last(kept, images, size): "Where patches overlap the last one counts. "
         "Each pixel should be the mean of all.",
     }
     attempt.expect_close(attempt(images, size, 1, 2), outcomes)
@@ -246,21 +232,31 @@ def denoised(attempt: Attempt) -> None:
     attempt.expect_close(attempt(images, size, size, every, if_not_finite=message), outcomes)
 
 
+def cut(images: Tensor, size: int, stride: int) -> Tensor:
+    """All squares that fit into the image, ``[batch, windows, channels * size * size]``."""
+    return F.unfold(images, size, stride=stride).mT
+
+
 def coverage(images: Tensor, size: int, stride: int) -> Tensor:
-    """In how many squares each pixel lies, of the shape of the images."""
-    counts = torch.zeros_like(images)
-    for top, left in corners(images, size, stride):
-        counts[:, :, top : top + size, left : left + size] += 1
-    return counts
+    """In how many of these squares each pixel lies, of the shape of the images."""
+    ones = torch.ones_like(cut(images, size, stride))
+    return F.fold(ones.mT, images.shape[2:], size, stride=stride)
 
 
-def put_back(patches: Tensor, images: Tensor, size: int, stride: int, last: bool = False) -> Tensor:
-    """Patches put back: the mean where they overlap, or the last of them."""
+def put_back(patches: Tensor, images: Tensor, size: int, stride: int) -> Tensor:
+    """Patches put back: the mean where they overlap."""
+    total = F.fold(patches.mT, images.shape[2:], size, stride=stride)
+    return total / coverage(images, size, stride)
+
+
+def put_last(patches: Tensor, images: Tensor, size: int) -> Tensor:
+    """Patches at every position put back: the last where they overlap."""
     image = torch.zeros_like(images)
-    for (top, left), patch in zip(corners(images, size, stride), patches.unbind(1), strict=True):
+    places = product(*(range(side - size + 1) for side in images.shape[2:]))
+    for (top, left), patch in zip(places, patches.unbind(1), strict=True):
         window = image[:, :, top : top + size, left : left + size]
-        window.mul_(0 if last else 1).add_(patch.reshape(window.shape))
-    return image if last else image / coverage(images, size, stride)
+        window.copy_(patch.reshape(window.shape))
+    return image
 
 
 def projected(patches: Tensor, keep: int, largest: bool = True, shared: bool = False) -> Tensor:

@@ -6,7 +6,7 @@ import math
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, Outcomes, close, normal_draws
+from course.check.attempt import Attempt, Draw, Outcomes, close, normal_draws
 from course.check.exercise import exercise
 from course.check.memory import MemoryMeter
 
@@ -26,15 +26,14 @@ def attend(q: Tensor, k: Tensor, v: Tensor, divisor: float, over: int = -1) -> T
     return torch.softmax(q @ k.mT / divisor, dim=over) @ v
 
 
-@exercise("batch, heads, queries, d_v")
-def scaled_dot_product_attention(attempt: Attempt) -> None:
+@exercise("batch, heads, queries, d_v", seed=0)
+def scaled_dot_product_attention(attempt: Attempt, normal: Draw) -> None:
     """q [.., queries, d], k [.., keys, d], v [.., keys, d_v], mask -> [.., queries, d_v].
 
     The mask is explained later in the chapter: an answer may ignore it, but not mistake it.
     """
     batch, heads, queries, keys, d_v = 2, 3, 5, 7, 8
     shape = dict(batch=batch, heads=heads, queries=queries, d_v=d_v)
-    normal = normal_draws(seed=0)
     for d in (6, 11):  # the second catches a number typed in
         q, k = normal(batch, heads, queries, d), normal(batch, heads, keys, d)
         v = normal(batch, heads, keys, d_v)
@@ -79,10 +78,10 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
     if close(masked, unmasked):  # left for later
         return
     scores = q @ k.mT / math.sqrt(d)
-    expected = softmax_by_rows(scores, mask) @ v
+    expected = allowed_softmax(scores, mask) @ v
     there = "Without a mask the result is right. With one it is wrong."
     message = "Without a mask the result is right. With one, it is inverted: True means allowed."
-    attempt.expect(not close(masked, softmax_by_rows(scores, ~mask) @ v), message)
+    attempt.expect(not close(masked, allowed_softmax(scores, ~mask) @ v), message)
     outcomes = {
         expected[..., mask.any(-1), :]: f"{there} The weights of the allowed keys should sum to "
         "one, and those of others be 0.",
@@ -94,12 +93,12 @@ def scaled_dot_product_attention(attempt: Attempt) -> None:
     attempt.expect(close(masked, expected), message)
 
 
-@exercise()
-def masked_softmax(attempt: Attempt) -> None:
+@exercise(seed=1)
+def masked_softmax(attempt: Attempt, normal: Draw) -> None:
     """scores [..., queries, keys], a bool mask that broadcasts to it -> weights."""
     batch, heads, queries, keys = 2, 3, 5, 7
     shape = dict(batch=batch, heads=heads, queries=queries, keys=keys)
-    scores = normal_draws(seed=1)(batch, heads, queries, keys)
+    scores = normal(batch, heads, queries, keys)
     # Every query and every key has both: something allowed and something forbidden.
     mask = (torch.arange(queries)[:, None] + torch.arange(keys)) % 3 != 0  # [queries, keys]
     message = (
@@ -129,11 +128,11 @@ def masked_softmax(attempt: Attempt) -> None:
     }
     attempt.expect_close(weights.sum(-1), outcomes)
     message = "The weights of allowed keys sum to one, but should be proportional to exp(score)."
-    attempt.expect_close(weights, {softmax_by_rows(scores, mask): message})
+    attempt.expect_close(weights, {allowed_softmax(scores, mask): message})
     padding = torch.arange(keys) < torch.tensor([4, 6])[:, None, None, None]
     weights = attempt(scores, padding, shape=shape)
     message = "A mask of shape [batch, 1, 1, keys] should broadcast over heads and queries."
-    attempt.expect_close(weights, {softmax_by_rows(scores, padding): message})
+    attempt.expect_close(weights, {allowed_softmax(scores, padding): message})
 
     # Far apart, so that one key takes all; then rounding such scores does no harm. Then all low.
     for forbidden, level in ((1e5, 0), (-1e5, -5e4)):
@@ -144,7 +143,7 @@ def masked_softmax(attempt: Attempt) -> None:
         )
         weights = attempt(large, mask, shape=shape, if_not_finite=message)
         outcomes = {
-            softmax_by_rows(large, mask): "With large scores the weights are wrong. The maximum to "
+            allowed_softmax(large, mask): "With large scores the weights are wrong. The maximum to "
             "subtract is that of the allowed keys, and a penalty must outweigh any score."
         }
         attempt.expect_close(weights, outcomes)
@@ -156,24 +155,18 @@ def masked_softmax(attempt: Attempt) -> None:
     message = f"{empty} Here they sum to {weights[0, 0, 2].sum():.4g}."
     attempt.expect(not weights[..., 2, :].any(), message)
     message = "One query with nothing allowed should not change the weights of the others."
-    attempt.expect_close(weights, {softmax_by_rows(scores, some_empty): message})
+    attempt.expect_close(weights, {allowed_softmax(scores, some_empty): message})
 
 
-def softmax_by_rows(scores: Tensor, mask: Tensor) -> Tensor:
-    """Each row's softmax over its allowed keys, in a loop; nothing allowed gives zeros."""
-    weights = torch.zeros_like(scores)
-    mask = mask.expand_as(scores)
-    for row in torch.cartesian_prod(*(torch.arange(size) for size in scores.shape[:-1])):
-        row = tuple(row.tolist())
-        weights[row][mask[row]] = torch.softmax(scores[row][mask[row]], dim=0)
-    return weights
+def allowed_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Each row's softmax over its allowed keys; nothing allowed gives zeros."""
+    return scores.where(mask, -math.inf).softmax(-1).nan_to_num(0)
 
 
-@exercise()
-def antisymmetric_share(attempt: Attempt) -> None:
+@exercise(seed=2)
+def antisymmetric_share(attempt: Attempt, normal: Draw) -> None:
     """w_q, w_k [dim, d_head] -> |antisymmetric part of B|^2 / |B|^2 with B = w_q w_k^T."""
     dim, d_head = 6, 4
-    normal = normal_draws(seed=2)
     w_q, w_k = normal(dim, d_head), normal(dim, d_head)
     outcomes: Outcomes = {
         0.0: "With w_k = w_q the matrix B is symmetric, so the share is 0.",
@@ -192,23 +185,21 @@ def antisymmetric_share(attempt: Attempt) -> None:
         "not by that of its symmetric part, which is 0 here."
     )
     attempt.expect_close(attempt(pure_q, pure_k, if_not_finite=message), outcomes)
-    b = torch.einsum("if,jf->ij", w_q, w_k)  # [dim, dim]
+    b = w_q @ w_k.T  # [dim, dim]
     small = w_q.T @ w_k  # [d_head, d_head]
     outcomes = {
-        share_by_entries(b): "For random w_q and w_k the share is wrong.",
-        share_by_entries(b).sqrt(): "This is the ratio of the norms. The share is the ratio of "
+        share_of(b): "For random w_q and w_k the share is wrong.",
+        share_of(b).sqrt(): "This is the ratio of the norms. The share is the ratio of "
         "their squares, so that the shares of both parts sum to one.",
-        share_by_entries(small): "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. "
+        share_of(small): "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. "
         "The matrix between tokens is B = w_q @ w_k.T, [dim, dim].",
     }
     attempt.expect_close(attempt(w_q, w_k), outcomes)
 
 
-def share_by_entries(b: Tensor) -> Tensor:
-    """The antisymmetric share of a square matrix, entry by entry."""
-    size = len(b)
-    pairs = [(b[i, j] - b[j, i]) / 2 for i in range(size) for j in range(size)]
-    return torch.stack(pairs).square().sum() / b.flatten().square().sum()
+def share_of(b: Tensor) -> Tensor:
+    """The antisymmetric share of a square matrix."""
+    return ((b - b.T) / 2).square().sum() / b.square().sum()
 
 
 def of_one_head(x: Tensor, q: Tensor, k: Tensor, v: Tensor, width: str) -> Outcomes:
@@ -265,12 +256,11 @@ def expect_projected(attempt: Attempt, result: Tensor, attended: Tensor, w_out: 
     attempt.expect_close(result, outcomes)
 
 
-@exercise("batch, tokens, dim")
-def multi_head(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=6)
+def multi_head(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], w_qkv [dim, 3 dim], w_out [dim, dim], heads -> as x."""
     batch, tokens, dim, heads = 2, 5, 12, 3
     d = dim // heads
-    normal = normal_draws(seed=6)
     x, w_qkv, w_out = normal(batch, tokens, dim), normal(dim, 3 * dim) / 3, normal(dim, dim)
     identity = torch.eye(dim)
     q, k, v = (x @ w_qkv).split(dim, dim=-1)
@@ -325,12 +315,11 @@ def multi_head(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, w_qkv, w_out, heads), outcomes)
 
 
-@exercise("batch, tokens, dim")
-def grouped_query_attention(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=3)
+def grouped_query_attention(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], w_q, w_out [dim, dim], w_kv [dim, 2 groups d_head], heads -> as x."""
     batch, tokens, dim, heads, groups = 2, 5, 12, 6, 3
     d_head = dim // heads
-    normal = normal_draws(seed=3)
     x, w_q, w_out = normal(batch, tokens, dim), normal(dim, dim) / 3, normal(dim, dim)
     w_kv = normal(dim, 2 * dim) / 3
     identity = torch.eye(dim)
@@ -405,11 +394,10 @@ def grouped_query_attention(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, w_q, one, w_out, heads), outcomes)
 
 
-@exercise("batch, heads, queries, d_v")
-def chunked_attention(attempt: Attempt) -> None:
+@exercise("batch, heads, queries, d_v", seed=4)
+def chunked_attention(attempt: Attempt, normal: Draw) -> None:
     """q [.., queries, d], k [.., keys, d], v [.., keys, d_v], chunk -> [.., queries, d_v]."""
     batch, heads, queries, keys, d, d_v, chunk = 2, 3, 5, 12, 4, 6, 4
-    normal = normal_draws(seed=4)
     # Scores fall from the first key to the last, so the maximum is in the first chunk.
     q, v = normal(batch, heads, queries, d).abs(), normal(batch, heads, keys, d_v)
     # Their steps differ, as do therefore the sums of the chunks' own exponentials.

@@ -4,15 +4,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course.check.attempt import Attempt, NotYet, close, normal_draws
+from course.check.attempt import Attempt, Draw, NotYet, close
 from course.check.exercise import exercise
 
 
-@exercise()
-def add_positions(attempt: Attempt) -> None:
+@exercise(seed=0)
+def add_positions(attempt: Attempt, normal: Draw) -> None:
     """tokens [batch, 1 + patches, dim], table [patches, dim] -> as tokens."""
     batch, patches, dim = 2, 5, 3
-    normal = normal_draws(seed=0)
     tokens, table = normal(batch, 1 + patches, dim), normal(patches, dim)
     try:
         result = attempt(tokens, table, shape=dict(batch=batch, tokens=1 + patches, dim=dim))
@@ -108,11 +107,11 @@ def plane(old: tuple[int, int], new: tuple[int, int], **kind: bool) -> Tensor:
     return torch.kron(*(line(a, b, **kind) for a, b in zip(old, new, strict=True)))
 
 
-@exercise()
-def resample_linear(attempt: Attempt) -> None:
+@exercise(seed=1)
+def resample_linear(attempt: Attempt, normal: Draw) -> None:
     """table [1 + R * C, dim], old_grid, new_grid -> [1 + R' * C', dim]."""
     old, new, dim = (3, 4), (5, 7), 2
-    table = normal_draws(seed=1)(1 + old[0] * old[1], dim)
+    table = normal(1 + old[0] * old[1], dim)
     places = table[1:]
 
     def call(table: Tensor, grid: tuple[int, int]) -> Tensor:
@@ -156,10 +155,9 @@ DOWNWARDS = (
 )
 
 
-@exercise("queries, keys")
-def relative_bias(attempt: Attempt) -> None:
+@exercise("queries, keys", seed=0)
+def relative_bias(attempt: Attempt, normal: Draw) -> None:
     """table [2 R - 1, 2 C - 1], grid (R, C) -> [tokens, tokens]."""
-    normal = normal_draws(seed=0)
     # One row of patches first, then one column: each axis by itself.
     for grid, axis in (((1, 4), "columns"), ((3, 1), "rows")):
         table = normal(2 * grid[0] - 1, 2 * grid[1] - 1)
@@ -200,11 +198,10 @@ def down_the_columns(grid: tuple[int, int]) -> Tensor:
     return torch.arange(grid[0] * grid[1]).reshape(grid).T.flatten()
 
 
-@exercise()
-def rotary_2d(attempt: Attempt) -> None:
+@exercise(seed=1)
+def rotary_2d(attempt: Attempt, normal: Draw) -> None:
     """x [batch, heads, tokens, d_head], grid (R, C) -> as x."""
     batch, heads, d_head = 2, 3, 12
-    normal = normal_draws(seed=1)
 
     def turned(grid: tuple[int, int]) -> tuple[Tensor, Tensor]:
         tokens = grid[0] * grid[1]

@@ -1,6 +1,7 @@
 """Chapter 4: the parts of an encoder block, and a whole vision transformer from a file."""
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from functools import reduce
 
@@ -8,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course.check.attempt import Attempt, NotYet, close, normal_draws
+from course.check.attempt import Attempt, Draw, NotYet, close, normal_draws
 from course.check.exercise import exercise
 from course.mine import fill, plain_name
 
@@ -21,10 +22,9 @@ def normed(x: Tensor, axes: int | tuple[int, ...] = -1, eps: float = 0.0, fewer:
     return centred / (squares / (count - fewer) + eps).sqrt()
 
 
-@exercise("batch, tokens, dim")
-def layer_norm(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=0)
+def layer_norm(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], weight [dim], bias [dim], eps -> as x."""
-    normal = normal_draws(seed=0)
     x = 2 * normal(2, 3, 5) + 1
     centred = x - x.mean(-1, keepdim=True)
     deviation = centred.square().mean(-1, keepdim=True).sqrt()
@@ -80,10 +80,10 @@ def parts_of_a_block() -> tuple[Callable[[Tensor], Tensor], ...]:
     )
 
 
-@exercise("batch, tokens, dim")
-def block(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=1)
+def block(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim] and four functions of such tokens -> as x."""
-    x = 2 * normal_draws(seed=1)(2, 3, 5) + 1
+    x = 2 * normal(2, 3, 5) + 1
     norm1, attention, norm2, mlp = parts_of_a_block()
 
     # One branch at a time, then both.
@@ -122,15 +122,12 @@ def block(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, norm1, attention, norm2, mlp), outcomes)
 
 
-@exercise("batch, tokens, dim")
-def ordered_block(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=1)
+def ordered_block(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], four functions of such tokens, an order -> as x."""
-    x = 2 * normal_draws(seed=1)(2, 3, 5) + 1
+    x = 2 * normal(2, 3, 5) + 1
     norm1, attention, norm2, mlp = parts_of_a_block()
-
-    def silent(x: Tensor) -> Tensor:
-        return torch.zeros_like(x)
-
+    silent = torch.zeros_like
     read = norm1(x)
     after = x + attention(read)
     # One branch at a time, then both.
@@ -156,7 +153,6 @@ def ordered_block(attempt: Attempt) -> None:
         after + mlp(attention(read)): "parallel: the MLP reads the output of attention.",
     }
     attempt.expect_close(attempt(x, norm1, attention, norm2, mlp, "parallel"), outcomes)
-    result = attempt(x, norm1, attention, norm2, silent, "res-post")
     after = x + norm1(attention(x))
     outcomes = {
         after: "res-post, with an MLP giving zeros: the result should be x + norm1(attention(x)).",
@@ -167,7 +163,7 @@ def ordered_block(attempt: Attempt) -> None:
         x + norm2(attention(x)): "res-post: attention has norm2 and the MLP norm1.",
         x + attention(x): "res-post: the result of attention is not normed.",
     }
-    attempt.expect_close(result, outcomes)
+    attempt.expect_close(attempt(x, norm1, attention, norm2, silent, "res-post"), outcomes)
     outcomes = {
         after + norm2(mlp(after)): "res-post: with both branches the result should be u + "
         "norm2(mlp(u)), where u is the stream after attention.",
@@ -187,13 +183,13 @@ ALL_DROPPED = (
 )
 
 
-@exercise("batch, tokens, dim")
-def drop_path(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=2)
+def drop_path(attempt: Attempt, normal: Draw) -> None:
     """branch [batch, tokens, dim], rate, training -> as branch."""
     batch, tokens, dim = 4000, 2, 3  # so many that the fraction dropped is close to the rate
     shape = dict(batch=batch, tokens=tokens, dim=dim)
     # No zeros before anything is dropped.
-    branch = normal_draws(seed=2)(batch, tokens, dim).abs() + 0.5
+    branch = normal(batch, tokens, dim).abs() + 0.5
     outcomes = {
         branch: "When not training the branch should come back as it is.",
         0.75 * branch: "When not training the branch is scaled. The scale belongs to training.",
@@ -232,11 +228,10 @@ def drop_path(attempt: Attempt) -> None:
         )
 
 
-@exercise("parts, batch, classes")
-def logit_shares(attempt: Attempt) -> None:
+@exercise("parts, batch, classes", seed=3)
+def logit_shares(attempt: Attempt, normal: Draw) -> None:
     """parts [parts, batch, dim], gamma [dim], weight [classes, dim], eps -> shares."""
     count, batch, dim, classes = 4, 2, 5, 3
-    normal = normal_draws(seed=3)
     parts = normal(count, batch, dim) * torch.tensor([3, 1, 0.5, 2])[:, None, None] + 1
     gamma, weight = normal(dim), normal(classes, dim)
     ones = torch.ones(dim)
@@ -315,10 +310,9 @@ def file_of(depth: int, seed: int, hidden: int = HIDDEN) -> State:
     return state
 
 
-def silenced(state: State, *branches: str) -> State:
-    """A copy in which these branches add nothing: their last maps are zero."""
-    last = tuple(f".{branch}.{kind}" for branch in branches for kind in ("weight", "bias"))
-    return {name: 0 * t if name.endswith(last) else t for name, t in state.items()}
+def changed(state: State, names: str, change: Callable[[Tensor], Tensor]) -> State:
+    """A copy in which the tensors are changed that have such names, a regular expression."""
+    return {name: change(t) if re.search(names, name) else t for name, t in state.items()}
 
 
 def forward(
@@ -327,6 +321,7 @@ def forward(
     *,
     eps: float = 1e-6,
     skip: str = "",
+    norms: tuple[int, int] = (1, 2),
     width: int = DIM // HEADS,
     divisor: float = math.sqrt(DIM // HEADS),
     over: int = -1,
@@ -352,7 +347,7 @@ def forward(
     x = torch.cat([state["cls_token"].expand(len(x), 1, DIM), x], 1) + state["pos_embed"]
     depth = len({name.split(".")[1] for name in state if name.startswith("blocks.")})
     for i in range(depth if blocks is None else blocks):
-        norm1, norm2 = f"blocks.{i}.norm1", f"blocks.{i}.norm2"
+        norm1, norm2 = (f"blocks.{i}.norm{number}" for number in norms)
         q, k, v = linear(norm(x, norm1, not post), f"blocks.{i}.attn.qkv").split(DIM, -1)
         heads = []
         for start in range(0, DIM, width):
@@ -369,18 +364,13 @@ def forward(
     return linear(pooled, "head")
 
 
-Mistakes = dict[str, dict]  # what is said of each, and what it changes in ``forward``
+# What is said of each, and what it changes in ``forward``, or which tensors of the file and how.
+Mistakes = dict[str, dict | tuple[str, Callable[[Tensor], Tensor]]]
 Stage = tuple[State, str, Mistakes]  # with what is said where no mistake fits
 
 
 def stages(state: State) -> Iterator[Stage]:
     """A file of one block, of which more and more takes part, and what goes wrong there."""
-    quiet = silenced(state, "attn.proj", "mlp.fc2")
-    positions, kernel = state["pos_embed"], state["patch_embed.proj.weight"]
-
-    def with_positions(table: Tensor) -> State:
-        return quiet | {"pos_embed": table}
-
     otherwise = (
         "With branches that add nothing, the logits should be those of the class token plus its "
         "position, normed and read by the head."
@@ -389,18 +379,16 @@ def stages(state: State) -> Iterator[Stage]:
         "The last norm is missing.": dict(skip="norm"),
         "The head reads the mean of all tokens. It should read the class token.": dict(read="mean"),
         "The head reads the last token. The class token is the first.": dict(read="last"),
-        "The class token's position is not added.": dict(state=with_positions(0 * positions)),
+        "The class token's position is not added.": ("pos_embed", torch.zeros_like),
         "The class token has the last position. It stands in front of the patches, and the first "
-        "position is its own.": dict(state=with_positions(positions.roll(1, 1))),
+        "position is its own.": ("pos_embed", lambda t: t.roll(1, 1)),
         "The stream is lost: each branch should be added to it.": dict(residual=False),
         "The norms stand on the stream, after each addition. That is post-norm: here each branch "
         "reads a normed copy.": dict(post=True),
     }
-    yield quiet, otherwise, mistakes
-    quiet = silenced(state, "mlp.fc2")
-    own, patches = positions[:, :1], positions[:, 1:]
-    downwards = patches.unflatten(1, [SIDE // PATCH] * 2).transpose(1, 2).flatten(1, 2)
-    last = kernel.reshape(DIM, PATCH, PATCH, 3).permute(0, 3, 1, 2)
+    yield changed(state, "attn.proj|mlp.fc2", torch.zeros_like), otherwise, mistakes
+    places = 1 + torch.arange((SIDE // PATCH) ** 2)
+    downwards = places.view(SIDE // PATCH, -1).T.flatten().tolist()
     root = math.sqrt(DIM)
     mistakes = {
         "All columns act as one head.": dict(width=DIM, divisor=root),
@@ -410,61 +398,55 @@ def stages(state: State) -> Iterator[Stage]:
         "The scores are not scaled.": dict(divisor=1),
         "The softmax is over the queries. It should be over the keys.": dict(over=-2),
         "Attention reads the stream without its norm.": dict(skip="norm1"),
-        "Attention reads norm2. Its norm is norm1.": dict(state=with_norm(quiet, 1, 2)),
-        "The patches have no positions.": dict(
-            state=with_positions(torch.cat([own, 0 * patches], 1))
+        "Attention reads norm2. Its norm is norm1.": dict(norms=(2, 2)),
+        "The patches have no positions.": (
+            "pos_embed",
+            lambda t: F.pad(t[:, :1], (0, 0, 0, len(places))),
         ),
-        "The patches are counted downwards. Reading order goes along a row first.": dict(
-            state=with_positions(torch.cat([own, downwards], 1))
+        "The patches are counted downwards. Reading order goes along a row first.": (
+            "pos_embed",
+            lambda t: t[:, [0, *downwards]],
         ),
         "In a patch the channel comes last. All numbers of its first channel should come first, "
-        "as in a convolution's weight.": dict(state=quiet | {"patch_embed.proj.weight": last}),
-        "Queries and keys are exchanged: the first third of qkv gives the queries.": dict(
-            state=quiet | {n: exchanged(t) for n, t in quiet.items() if "attn.qkv" in n}
+        "as in a convolution's weight.": (
+            "patch_embed.proj.weight",
+            lambda t: t.reshape(DIM, PATCH, PATCH, 3).permute(0, 3, 1, 2),
         ),
-        "The matrix of attention's output projection is used as it is stored. Transpose it.": dict(
-            state=quiet | {n: t.T for n, t in quiet.items() if n.endswith("attn.proj.weight")}
+        "Queries and keys are exchanged: the first third of qkv gives the queries.": (
+            "attn.qkv",
+            lambda t: t.unflatten(0, (3, -1))[[1, 0, 2]].flatten(0, 1),
+        ),
+        "The matrix of attention's output projection is used as it is stored. Transpose it.": (
+            "attn.proj.weight",
+            torch.t,
         ),
         "The logits do not depend on the biases of attention. Add them; a module of your own may "
-        "do without, by bias=False.": dict(
-            state=quiet | {n: 0 * t for n, t in quiet.items() if "attn" in n and "bias" in n}
-        ),
+        "do without, by bias=False.": ("attn.*bias", torch.zeros_like),
         EPS: dict(eps=1e-5),  # little, but already more than the tolerance
     }
     otherwise = "With an MLP that adds nothing the logits are wrong: look at the patches and at "
-    yield quiet, f"{otherwise}attention.", mistakes
+    yield changed(state, "mlp.fc2", torch.zeros_like), f"{otherwise}attention.", mistakes
     mistakes = {
         "The GELU is the approximation by tanh. The exact one is x times the normal distribution "
         "function.": dict(gelu="tanh"),
         "The MLP has a ReLU. It should have a GELU.": dict(gelu="relu"),
         "The MLP reads the stream without its norm.": dict(skip="norm2"),
-        "The MLP reads norm1. It has a norm of its own, norm2.": dict(state=with_norm(state, 2, 1)),
+        "The MLP reads norm1. It has a norm of its own, norm2.": dict(norms=(1, 1)),
     }
     yield state, "With the MLP the logits are wrong.", mistakes
 
     # Tokens so small that eps counts: their variance is about 1e-6.
-    faint = {"cls_token", "pos_embed", "patch_embed.proj.weight", "patch_embed.proj.bias"}
-    small = {name: 1e-3 * t if name in faint else t for name, t in state.items()}
+    small = changed(state, "cls_token|pos_embed|patch_embed", lambda t: 1e-3 * t)
     otherwise = "For faint tokens the logits are wrong. Is the eps of the norms 1e-6?"
     yield small, otherwise, {EPS: dict(eps=1e-5)}
 
 
-def with_norm(state: State, norm: int, other: int) -> State:
-    """A copy in which a norm of the block has the numbers of the other one."""
-    kinds = ("weight", "bias")
-    return state | {f"blocks.0.norm{norm}.{k}": state[f"blocks.0.norm{other}.{k}"] for k in kinds}
-
-
-def exchanged(qkv: Tensor) -> Tensor:
-    """Queries' rows in place of keys', and keys' in place of queries'."""
-    q, k, v = qkv.split(DIM)
-    return torch.cat([k, q, v])
-
-
 def expect_logits(attempt: Attempt, logits: Tensor, images: Tensor, stage: Stage) -> None:
     state, otherwise, mistakes = stage
-    right = forward(images, state)
-    wrong = {forward(images, **{"state": state} | how): said for said, how in mistakes.items()}
+    right, wrong = forward(images, state), {}
+    for said, how in mistakes.items():
+        planted = dict(state=changed(state, *how)) if isinstance(how, tuple) else how
+        wrong[forward(images, **{"state": state} | planted)] = said
     wrong[right.softmax(-1)] = "Return the logits, without a softmax."
     attempt.expect_close(logits, {right: otherwise} | wrong)
 
@@ -564,13 +546,13 @@ def torchvisions(*sizes: int) -> nn.Module:
     return model.eval()
 
 
-@exercise("batch, classes")
-def logits_from_file(attempt: Attempt) -> None:
+@exercise("batch, classes", seed=10)
+def logits_from_file(attempt: Attempt, normal: Draw) -> None:
     """images [batch, 3, side, side], state (timm's names), heads -> [batch, classes]."""
-    images = normal_draws(seed=10)(BATCH, 3, SIDE, SIDE)
+    images = normal(BATCH, 3, SIDE, SIDE)
     for stage in stages(file_of(depth=1, seed=11)):
         expect_logits(attempt, attempt(images, stage[0], HEADS), images, stage)
-    shorter = {
+    shorter: Mistakes = {
         f"Of 12 blocks only {n} run. Their number is one more than the largest number in a name, "
         "which may have two digits.": dict(blocks=n)
         for n in (1, 2, 9, 10, 11)

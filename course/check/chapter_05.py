@@ -3,10 +3,10 @@
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.functional import gelu
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Draw
 from course.check.chapter_03 import line, plane
 from course.check.chapter_04 import normed
 from course.check.exercise import exercise
@@ -17,11 +17,10 @@ def size(x: Tensor) -> Tensor:
     return x.square().sum((1, 2)).sqrt()
 
 
-@exercise("batch, tokens, dim")
-def mix_tokens(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=4)
+def mix_tokens(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim] and two linear maps over the tokens -> as x."""
     batch, tokens, dim, hidden = 2, 4, 3, 5
-    normal = normal_draws(seed=4)
     x = normal(batch, tokens, dim)
     up, up_bias = normal(hidden, tokens), normal(hidden)
     down, down_bias = normal(tokens, hidden), normal(tokens)
@@ -36,7 +35,7 @@ def mix_tokens(attempt: Attempt) -> None:
     last = {"cannot be multiplied": "Bring the tokens to the last axis first: x.mT."}
     attempt.expect_close(attempt(x, up, up_bias, 0 * down, down_bias, explain=last), outcomes)
     u = up @ x + up_bias[:, None]  # [batch, hidden, dim]
-    tanh = F.gelu(u, approximate="tanh")
+    tanh = gelu(u, approximate="tanh")
 
     def layer(hidden: Tensor) -> Tensor:
         return down @ hidden + down_bias[:, None]
@@ -46,7 +45,7 @@ def mix_tokens(attempt: Attempt) -> None:
         "the last axis while both linear maps are applied, with the GELU between.",
         layer(u): "There is no GELU between the two linear maps.",
         layer(u.relu()): "This is a ReLU, not a GELU.",
-        layer(tanh): "This is the approximate GELU. Use the exact one, F.gelu(u).",
+        layer(tanh): "This is the approximate GELU. Use the exact one, gelu(u).",
         layer(gelu(up @ x)): "up_bias is not used.",
         layer(gelu(up @ x) + up_bias[:, None]): "up_bias is added after the GELU. It belongs to "
         "the first linear map.",
@@ -64,11 +63,11 @@ def mix_tokens(attempt: Attempt) -> None:
     attempt.expect_close(attempt(square, up, up_bias, down, 0 * up_bias[:3]), outcomes)
 
 
-@exercise("batch")
-def distance_from_alike(attempt: Attempt) -> None:
+@exercise("batch", seed=0)
+def distance_from_alike(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim] -> [batch]."""
     batch, tokens, dim = 3, 4, 5
-    x = 2 * normal_draws(seed=0)(batch, tokens, dim) + 1
+    x = 2 * normal(batch, tokens, dim) + 1
     away = x - x.mean(1, keepdim=True)
     outcomes = {
         size(away) / size(x): "For tokens drawn at random the distance is wrong.",
@@ -89,11 +88,10 @@ def distance_from_alike(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x), outcomes)
 
 
-@exercise("batch, tokens, half")
-def spatial_gate(attempt: Attempt) -> None:
+@exercise("batch, tokens, half", seed=1)
+def spatial_gate(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], weight [tokens, tokens], bias [tokens], eps -> half as wide."""
     batch, tokens, half = 2, 3, 5
-    normal = normal_draws(seed=1)
     x = 2 * normal(batch, tokens, 2 * half) + 1
     u, v = x[..., :half], x[..., half:]
     zeros = torch.zeros(tokens)
@@ -139,16 +137,11 @@ def spatial_gate(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, weight, bias, 0.1), outcomes)
 
 
-def gelu(u: Tensor) -> Tensor:
-    return u * (1 + torch.erf(u / math.sqrt(2))) / 2
-
-
-@exercise("batch, tokens, dim")
-def resized_mixing(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=3)
+def resized_mixing(attempt: Attempt, normal: Draw) -> None:
     """x and a mixing layer's four parameters, the old grid and the new -> as x."""
     batch, dim, hidden, old, new = 2, 5, 7, (2, 3), (4, 5)
     before, after = math.prod(old), math.prod(new)
-    normal = normal_draws(seed=3)
     up, up_bias = normal(hidden, before), normal(hidden)
     down, down_bias = normal(before, hidden), normal(before)
     x_old, x = normal(batch, before, dim), normal(batch, after, dim)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course.check.attempt import Attempt, close, normal_draws
+from course.check.attempt import Attempt, Draw, close
 from course.check.exercise import exercise
 
 
@@ -26,8 +26,8 @@ def table_of(kernel: Tensor, rows: int, columns: int, wrap: str = "") -> Tensor:
     return table
 
 
-@exercise("places, neighbours")
-def convolution_table(attempt: Attempt) -> None:
+@exercise("places, neighbours", seed=2)
+def convolution_table(attempt: Attempt, normal: Draw) -> None:
     """kernel [k, k], rows, columns -> [rows * columns, rows * columns]."""
     rows, columns = 4, 5
     middle = torch.zeros(3, 3)
@@ -53,7 +53,7 @@ def convolution_table(attempt: Attempt) -> None:
             "next row. There should be zeros.",
         }
         attempt.expect_close(attempt(kernel, rows, columns), outcomes)
-    kernel = normal_draws(seed=2)(5, 5)
+    kernel = normal(5, 5)
     message = "For a kernel of 5 x 5, larger than the grid of 2 x 4, the table is wrong."
     attempt.expect_close(attempt(kernel, 2, 4), {table_of(kernel, 2, 4): message})
 
@@ -140,11 +140,10 @@ def first_and_last(attempt: Attempt) -> None:
         attempt.expect(found == ends(layers, i), message)
 
 
-@exercise("out, channels, rows, columns")
-def merged_kernel(attempt: Attempt) -> None:
+@exercise("out, channels, rows, columns", seed=0)
+def merged_kernel(attempt: Attempt, normal: Draw) -> None:
     """w3 [channels, channels, 3, 3], w1 [channels, channels, 1, 1] -> as w3."""
     channels = 4
-    normal = normal_draws(seed=0)
     w3, w1 = normal(channels, channels, 3, 3), normal(channels, channels, 1, 1)
 
     def spread(matrix: Tensor, everywhere: bool = False) -> Tensor:
@@ -155,7 +154,6 @@ def merged_kernel(attempt: Attempt) -> None:
     one = w1[:, :, 0, 0]
     same = torch.eye(channels)
     expected = w3 + spread(one) + spread(same)
-    result = attempt(w3, w1)
     outcomes = {
         expected: "The filters do not give conv3x3(x) + conv1x1(x) + x.",
         w3 + spread(one): "The path without weights is missing: x itself is added, too.",
@@ -167,14 +165,13 @@ def merged_kernel(attempt: Attempt) -> None:
         w3 + spread(one.T) + spread(same): "The 1 x 1 filter is transposed: axis 0 is the output.",
         spread(one) + spread(same): "The 3 x 3 filters are missing.",
     }
-    attempt.expect_close(result, outcomes)
+    attempt.expect_close(attempt(w3, w1), outcomes)
 
 
-@exercise()
-def circular_by_fourier(attempt: Attempt) -> None:
+@exercise(seed=1)
+def circular_by_fourier(attempt: Attempt, normal: Draw) -> None:
     """x [batch, channels, rows, columns], weight [out, channels, side, side] -> a map."""
     batch, channels, out, rows, columns = 2, 3, 4, 8, 6
-    normal = normal_draws(seed=1)
     x = normal(batch, channels, rows, columns)
     shape = dict(batch=batch, out=out, rows=rows, columns=columns)
 
@@ -213,12 +210,11 @@ def circular_by_fourier(attempt: Attempt) -> None:
         attempt.expect_close(result, outcomes)
 
 
-@exercise("batch, tokens, out")
-def convolution_by_attention(attempt: Attempt) -> None:
+@exercise("batch, tokens, out", seed=2)
+def convolution_by_attention(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], weight [out, dim, 3, 3], grid, sharpness -> tokens."""
     batch, dim, out, grid = 2, 3, 4, (5, 6)
     tokens = grid[0] * grid[1]
-    normal = normal_draws(seed=2)
     x, weight = normal(batch, tokens, dim), normal(out, dim, 3, 3)
     shape = dict(batch=batch, tokens=tokens, out=out)
 
@@ -253,7 +249,6 @@ def convolution_by_attention(attempt: Attempt) -> None:
     )
     message = "At the border the token nearest to the missing position counts."
     attempt.expect_close(result, {convolved(weight): message})
-    soft = attempt(x, weight, grid, 0.3)
     outcomes = {
         nine_heads(x, weight, grid, 0.3, power=2): "It is right for a sharpness of 50 and wrong "
         "for 0.3, where a head attends to several.",
@@ -262,7 +257,7 @@ def convolution_by_attention(attempt: Attempt) -> None:
         nine_heads(x, weight, grid, 0.3 / dim**0.5, power=2): "The scores are divided, as by a "
         "square root of a width. They have no scale but the sharpness.",
     }
-    attempt.expect_close(soft, outcomes)
+    attempt.expect_close(attempt(x, weight, grid, 0.3), outcomes)
 
 
 def nine_heads(x: Tensor, weight: Tensor, grid: tuple, sharpness: float, power: int) -> Tensor:

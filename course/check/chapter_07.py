@@ -1,11 +1,13 @@
 """Chapter 7: a training step, its loss and gradient, and statistics of a model's scores."""
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from scipy import optimize, stats
 from torch import Tensor
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Draw, normal_draws
 from course.check.exercise import exercise
 
 TWICE = (
@@ -14,11 +16,10 @@ TWICE = (
 )
 
 
-@exercise()
-def training_step(attempt: Attempt) -> None:
+@exercise(seed=5)
+def training_step(attempt: Attempt, normal: Draw) -> None:
     """Model, images, labels [batch], optimizer, smoothing -> the loss; the weights have moved."""
     batch, features, classes, rate = 5, 4, 3, 0.5
-    normal = normal_draws(seed=5)
     labels = torch.tensor([2, 0, 1, 2, 2])
     start = normal(classes, features + 1)  # the last column is the bias
     small, other = 0.1 * normal(batch, features), 0.1 * normal(batch, features)
@@ -107,16 +108,14 @@ def loss_and_gradient(
     return -(q * logp).sum(1).mean(), (logp.exp() - q).T @ inputs / len(images)
 
 
-@exercise()
-def mixed_loss(attempt: Attempt) -> None:
+@exercise(seed=0)
+def mixed_loss(attempt: Attempt, normal: Draw) -> None:
     """logits [batch, classes], labels, order, share, smoothing -> mean cross-entropy."""
     batch, classes = 5, 7
-    logits = 2 * normal_draws(seed=0)(batch, classes)
+    logits = 2 * normal(batch, classes)
     labels, order = torch.tensor([2, 6, 0, 3, 2]), torch.tensor([3, 0, 4, 2, 1])
 
-    def loss(share: float, smoothing: float, **wrong: bool) -> Tensor:
-        return loss_by_entries(logits, labels, order, share, smoothing, **wrong)
-
+    loss = partial(loss_of_targets, logits, labels, order)
     outcomes = {
         loss(1.0, 0.0): "With share 1 and no smoothing this is the ordinary mean cross-entropy, "
         "and it is not.",
@@ -136,7 +135,7 @@ def mixed_loss(attempt: Attempt) -> None:
         F.cross_entropy(0.7 * logits + 0.3 * logits[order], labels): "Mix targets, not logits.",
         0.7 * loss(1.0, 0.0): "The targets sum to share: 1 - share of the other label is missing.",
         loss(0.3, 0.0): "The shares are exchanged: share belongs to the image's own label.",
-        loss_by_entries(logits, labels, order.argsort(), 0.7, 0.0): "The partner of image i is "
+        loss_of_targets(logits, labels, order.argsort(), 0.7, 0.0): "The partner of image i is "
         "order[i]; here it is the image that i is the partner of.",
     }
     attempt.expect_close(attempt(logits, labels, order, 0.7, 0.0), outcomes)
@@ -154,7 +153,7 @@ def mixed_loss(attempt: Attempt) -> None:
     attempt.expect_close(attempt(logits, labels, order, 0.3, 0.4), {loss(0.3, 0.4): message})
 
 
-def loss_by_entries(
+def loss_of_targets(
     logits: Tensor,
     labels: Tensor,
     order: Tensor,
@@ -163,26 +162,19 @@ def loss_by_entries(
     others: bool = False,
     kept: bool = False,
 ) -> Tensor:
-    """The loss in loops, or with a mistake in the smoothing."""
-    batch, classes = logits.shape
-    total = torch.tensor(0.0)
-    for i in range(batch):
-        partner = labels[order[i]]
-        for k in range(classes):
-            target = 0.0
-            for label, part in ((labels[i], share), (partner, 1 - share)):
-                one = float(k == label)
-                spread = (1 - one) / (classes - 1) if others else 1 / classes
-                target += part * ((one if kept else (1 - smoothing) * one) + smoothing * spread)
-            total -= target * (logits[i, k] - logits[i].logsumexp(0))
-    return total / batch
+    """The loss from its targets, or with a mistake in the smoothing."""
+    classes = logits.shape[1]
+    one = torch.eye(classes)[labels]
+    spread = (1 - one) / (classes - 1) if others else torch.full_like(one, 1 / classes)
+    smoothed = (one if kept else (1 - smoothing) * one) + smoothing * spread
+    target = share * smoothed + (1 - share) * smoothed[order]
+    return -(target * logits.log_softmax(1)).sum(1).mean()
 
 
-@exercise("weights")
-def sharp_gradient(attempt: Attempt) -> None:
+@exercise("weights", seed=1)
+def sharp_gradient(attempt: Attempt, normal: Draw) -> None:
     """weights [n], gradient: [n] -> [n], rho -> the gradient at the highest point nearby."""
     n, rho = 6, 0.5
-    normal = normal_draws(seed=1)
     weights = normal(n)
     root = normal(n, n)
     curvature = root @ root.T / n  # [n, n]
@@ -198,7 +190,6 @@ def sharp_gradient(attempt: Attempt) -> None:
 
     g = slope_at(weights)
     away = rho * g / g.norm()
-    found = attempt(weights, gradient, rho)
     outcomes = {
         slope_at(weights + away): "For a quadratic loss the result is not the gradient at weights "
         "+ rho * g / |g|.",
@@ -212,7 +203,7 @@ def sharp_gradient(attempt: Attempt) -> None:
         through(curvature, weights, slope, rho): "This differentiates through the step as well. "
         "Call gradient twice and do nothing else.",
     }
-    attempt.expect_close(found, outcomes)
+    attempt.expect_close(attempt(weights, gradient, rho), outcomes)
     attempt.expect(
         len(seen) == 2,
         f"gradient was called {len(seen)} times; each costs a backward pass, and two are enough.",
@@ -319,17 +310,11 @@ def best_temperature(attempt: Attempt) -> None:
 
 def loss_at(logits: Tensor, labels: Tensor, temperature: float) -> float:
     """The mean cross-entropy at a temperature."""
-    scaled = logits / temperature
-    return (scaled.logsumexp(1) - scaled[torch.arange(len(labels)), labels]).mean().item()
+    return F.cross_entropy(logits / temperature, labels).item()
 
 
 def by_scipy(logits: Tensor, labels: Tensor) -> float:
     """The best temperature from 0.05 to 20."""
-
-    def loss(beta: float) -> float:
-        return loss_at(logits, labels, 1 / beta)
-
-    found = optimize.minimize_scalar(
-        loss, bounds=(0.05, 20.0), method="bounded", options={"xatol": 1e-9}
-    )
+    how = {"bounds": (0.05, 20.0), "method": "bounded", "options": {"xatol": 1e-9}}
+    found = optimize.minimize_scalar(lambda beta: loss_at(logits, labels, 1 / beta), **how)
     return 1 / found.x

@@ -6,15 +6,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course.check.attempt import Attempt, Outcomes, close, normal_draws
+from course.check.attempt import Attempt, Draw, Outcomes, close, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise("filters, channels, height, width")
-def on_one_scale(attempt: Attempt) -> None:
+@exercise("filters, channels, height, width", seed=0)
+def on_one_scale(attempt: Attempt, normal: Draw) -> None:
     """filters [n, channels, height, width] -> from 0 to 1, one scale, 0 in the middle."""
     n, channels, height, width = 4, 3, 5, 2
-    filters = normal_draws(seed=0)(n, channels, height, width) + 0.3
+    filters = normal(n, channels, height, width) + 0.3
     filters *= torch.tensor([0.1, 1.0, 3.0, 0.5])[:, None, None, None]
     for sign in (1, -1):  # the largest size is once of a positive, once of a negative weight
         x = sign * filters
@@ -37,11 +37,10 @@ def on_one_scale(attempt: Attempt) -> None:
     attempt.expect_close(result, {0.5: "If all weights are 0, everything should be 0.5."})
 
 
-@exercise("filters")
-def share_in_span(attempt: Attempt) -> None:
+@exercise("filters", seed=1)
+def share_in_span(attempt: Attempt, normal: Draw) -> None:
     """filters [n, c, h, w], images [k, c, h, w] -> share of energy in the span, [n]."""
     n, k, c, h, w = 4, 3, 2, 3, 5
-    normal = normal_draws(seed=1)
     directions = torch.linalg.qr(normal(c * h * w, c * h * w))[0].T.reshape(-1, c, h, w)
     inside = normal(n, k)
     filters = torch.einsum("nd,dchw->nchw", torch.cat([inside, normal(n, 5)], 1), directions[:8])
@@ -72,11 +71,10 @@ def share_in_span(attempt: Attempt) -> None:
     attempt.expect_close(attempt(filters, dependent, if_not_finite=message), {right: message})
 
 
-@exercise()
-def matched_similarity(attempt: Attempt) -> None:
+@exercise(seed=2)
+def matched_similarity(attempt: Attempt, normal: Draw) -> None:
     """a, b [n, c, h, w] -> the mean absolute cosine under the best pairing."""
     n, c, h, w = 5, 2, 3, 4
-    normal = normal_draws(seed=2)
     a = normal(n, c, h, w) + 1  # with a mean that is not zero
     order, signs = torch.tensor([2, 0, 1, 4, 3]), torch.tensor([1.0, -1, 1, -1, -1])
     b = 3 * signs[:, None, None, None] * a[order]

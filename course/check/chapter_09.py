@@ -6,12 +6,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, Outcomes, normal_draws
+from course.check.attempt import Attempt, Draw, Outcomes
 from course.check.exercise import exercise
 
 
-@exercise()
-def effective_keys(attempt: Attempt) -> None:
+@exercise(seed=30)
+def effective_keys(attempt: Attempt, normal: Draw) -> None:
     """weights [heads, queries, keys] -> [heads]."""
     heads, queries, keys = 3, 4, 6
 
@@ -31,10 +31,8 @@ def effective_keys(attempt: Attempt) -> None:
     attempt.expect_close(count(even), outcomes)
     single = torch.eye(keys)[:queries].expand(heads, -1, -1).contiguous()
     attempt.expect_close(count(single), {1.0: "All weight on one key is one effective key."})
-    weights = normal_draws(seed=30)(heads, queries, keys).mul(2).softmax(-1)
-    entropies = torch.tensor(
-        [[-sum(w * math.log(w) for w in row) for row in head] for head in weights.tolist()]
-    )
+    weights = normal(heads, queries, keys).mul(2).softmax(-1)
+    entropies = -(weights * weights.log()).sum(-1)
     outcomes = {
         entropies.exp().mean(1): "Where queries differ, the number is the mean over queries.",
         entropies.mean(1).exp(): "You take the exponential of the mean entropy. Take the mean of "
@@ -45,19 +43,11 @@ def effective_keys(attempt: Attempt) -> None:
     attempt.expect_close(count(weights), outcomes)
 
 
-@exercise("heads, axes")
-def mean_offset(attempt: Attempt) -> None:
+@exercise("heads, axes", seed=31)
+def mean_offset(attempt: Attempt, normal: Draw) -> None:
     """weights [heads, patches, patches], rows, columns -> [heads, 2]: down, right, in patches."""
     heads, rows, columns = 3, 2, 5
     patches = rows * columns
-
-    def expected(weights: Tensor) -> Tensor:
-        total = torch.zeros(len(weights), 2)
-        for i in range(patches):
-            for j in range(patches):
-                down, right = j // columns - i // columns, j % columns - i % columns
-                total += weights[:, i, j, None] * torch.tensor([down, right])
-        return total / patches
 
     still = torch.eye(patches).expand(heads, -1, -1).contiguous()
     message = "A head in which every patch looks at itself has no offset."
@@ -74,26 +64,28 @@ def mean_offset(attempt: Attempt) -> None:
         torch.tensor([-5.0, -20.0]).expand(heads, 2): "This is a sum over queries. Take the mean.",
     }
     attempt.expect_close(attempt(first, rows, columns), outcomes)
-    weights = normal_draws(seed=31)(heads, patches, patches).mul(2).softmax(-1)
+    weights = normal(heads, patches, patches).mul(2).softmax(-1)
+    places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
+    offsets = (places - places[:, None]).double()  # [queries, keys, 2]
     outcomes = {
-        expected(weights): "For weights that differ everywhere the offset is wrong. Sum over keys "
-        "by the weights, then take the mean over queries."
+        torch.einsum("hij,ijd->hd", weights, offsets) / patches: "For weights that differ "
+        "everywhere the offset is wrong. Sum over keys by the weights, then take the mean over "
+        "queries."
     }
     attempt.expect_close(attempt(weights, rows, columns), outcomes)
 
 
-@exercise("tokens, others")
-def relevance(attempt: Attempt) -> None:
+@exercise("tokens, others", seed=32)
+def relevance(attempt: Attempt, normal: Draw) -> None:
     """weights, gradients [blocks, heads, tokens, tokens] -> [tokens, tokens]."""
     heads, tokens = 3, 5
-    draws = normal_draws(seed=32)
 
     def kept(weights: Tensor, gradients: Tensor) -> Tensor:
         return (weights * gradients).clamp(min=0).mean(0)
 
     eye = torch.eye(tokens)
-    weights = draws(2, heads, tokens, tokens).softmax(-1)
-    gradients = draws(2, heads, tokens, tokens)
+    weights = normal(2, heads, tokens, tokens).softmax(-1)
+    gradients = normal(2, heads, tokens, tokens)
     message = (
         "Where the score does not depend on attention, every token keeps only itself: the identity."
     )
@@ -123,13 +115,12 @@ def relevance(attempt: Attempt) -> None:
     attempt.expect_close(attempt(weights, gradients), outcomes)
 
 
-@exercise()
-def integrated_gradients(attempt: Attempt) -> None:
+@exercise(seed=33)
+def integrated_gradients(attempt: Attempt, normal: Draw) -> None:
     """images [batch, channels, rows, columns], baseline [channels, rows, columns], score, steps."""
     batch, channels, rows, columns = 2, 3, 4, 5
-    draws = normal_draws(seed=33)
-    images, baseline = draws(batch, channels, rows, columns), draws(channels, rows, columns)
-    weights = draws(channels, rows, columns)
+    images, baseline = normal(batch, channels, rows, columns), normal(channels, rows, columns)
+    weights = normal(channels, rows, columns)
     shape = dict(batch=batch, channels=channels, rows=rows, columns=columns)
     way = images - baseline
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, Outcomes, normal_draws
+from course.check.attempt import Attempt, Draw, Outcomes, normal_draws
 from course.check.exercise import exercise
 from course.check.memory import MemoryMeter
 
@@ -17,10 +17,9 @@ def aligned(x: Tensor, y: Tensor, *, over: int | None = 0) -> Tensor:
     return (k * h).sum() / (k.norm() * h.norm())
 
 
-@exercise()
-def feature_cka(attempt: Attempt) -> None:
+@exercise(seed=0)
+def feature_cka(attempt: Attempt, normal: Draw) -> None:
     """x [images, p], y [images, q] -> one number."""
-    normal = normal_draws(seed=0)
     x = normal(9, 4)
     y = x @ normal(4, 6) + 2 * normal(9, 6)
     x, y = x - x.mean(0), y - y.mean(0)
@@ -111,10 +110,9 @@ def away(found: Tensor, columns: int) -> Tensor:
     return (down.square() + right.square()).sqrt().mean()
 
 
-@exercise()
-def streamed_cka(attempt: Attempt) -> None:
+@exercise(seed=3)
+def streamed_cka(attempt: Attempt, normal: Draw) -> None:
     """x [images, p], y [images, q], batch -> one number."""
-    normal = normal_draws(seed=3)
     x = normal(24, 3)
     y = x @ normal(3, 4) + normal(24, 4)
     x, y = x - x.mean(0), y - y.mean(0)
@@ -166,11 +164,10 @@ def fitted(x: Tensor, y: Tensor, penalty: float, at: Tensor) -> Tensor:
     return level + (at - x.mean(0)) @ weight
 
 
-@exercise("n, targets")
-def left_out(attempt: Attempt) -> None:
+@exercise("n, targets", seed=4)
+def left_out(attempt: Attempt, normal: Draw) -> None:
     """x [n, features], y [n, targets], penalty -> [n, targets]."""
     n, features, targets = 11, 4, 2
-    normal = normal_draws(seed=4)
     x = normal(n, features)
     y = x @ normal(features, targets) + normal(n, targets)
     x, y = x - x.mean(0), y - y.mean(0)

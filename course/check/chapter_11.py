@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course.check.attempt import Attempt, Outcomes, normal_draws
+from course.check.attempt import Attempt, Draw, Outcomes, normal_draws
 from course.check.exercise import exercise
 
 
@@ -55,11 +55,11 @@ def scores_on_the_way(attempt: Attempt) -> None:
     check(first.item() - 2.5 * rise.item(), message, mistakes)
 
 
-@exercise("channels, height, width")
-def expected_change(attempt: Attempt) -> None:
+@exercise("channels, height, width", seed=22)
+def expected_change(attempt: Attempt, normal: Draw) -> None:
     """update [channels, height, width], jitter -> [channels, height + jitter, width + jitter]."""
     channels, height, width, jitter = 2, 5, 6, 3
-    update = normal_draws(seed=22)(channels, height, width)
+    update = normal(channels, height, width)
 
     def put(top: int, left: int) -> Tensor:
         """The update at one position of the crop."""
@@ -91,13 +91,12 @@ def expected_change(attempt: Attempt) -> None:
     attempt.expect_close(attempt(update, jitter), outcomes)
 
 
-@exercise("batch, channels, height, width")
-def step_in_pixels(attempt: Attempt) -> None:
+@exercise("batch, channels, height, width", seed=23)
+def step_in_pixels(attempt: Attempt, normal: Draw) -> None:
     """gradient [batch, channels, h, w], weight [h, w], bases [h, h], [w, w] -> as gradient."""
     batch, channels, h, w = 2, 3, 4, 5
-    draw = normal_draws(seed=23)
-    gradient, weight = draw(batch, channels, h, w), draw(h, w).abs() + 0.5
-    rows, columns = (torch.linalg.qr(draw(n, n)).Q for n in (h, w))
+    gradient, weight = normal(batch, channels, h, w), normal(h, w).abs() + 0.5
+    rows, columns = (torch.linalg.qr(normal(n, n)).Q for n in (h, w))
 
     def moved(weight: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
         coefficients = torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
@@ -166,14 +165,13 @@ def climbed(
     return x.clamp(0, 1) if clip == "last" else x
 
 
-@exercise("n, channels, height, width")
-def robust_images(attempt: Attempt) -> None:
+@exercise("n, channels, height, width", seed=24)
+def robust_images(attempt: Attempt, normal: Draw) -> None:
     """start [n, channels, height, width], wanted [n], model, shifts, ... -> as start."""
     n, classes, channels, height, width = 3, 4, 2, 5, 6
-    draw = normal_draws(seed=24)
     size = torch.tensor([1.0, 3, 0.5, 2]).view(-1, 1, 1, 1)
-    model = Sines(size * draw(classes, channels, height, width))
-    start = 0.5 + 0.05 * draw(n, channels, height, width)
+    model = Sines(size * normal(classes, channels, height, width))
+    start = 0.5 + 0.05 * normal(n, channels, height, width)
     wanted = torch.tensor([2, 0, 3])
     w = model.w.detach()[wanted]
     climb = partial(attempt, start, wanted, model)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course.check.attempt import Attempt, close, normal_draws
+from course.check.attempt import Attempt, Draw, close, normal_draws
 from course.check.exercise import exercise
 from course.check.memory import MemoryMeter
 
@@ -49,12 +49,11 @@ def noise_gain(attempt: Attempt) -> None:
     attempt.expect_close(attempt(weight), outcomes)
 
 
-@exercise()
-def components_needed(attempt: Attempt) -> None:
+@exercise(seed=2)
+def components_needed(attempt: Attempt, normal: Draw) -> None:
     """patches [count, n], share -> the least number of principal components that hold it."""
     count, n = 400, 6
     variances = torch.tensor([16.0, 8.0, 4.0, 2.0, 1.0, 1.0])  # of 32: .5 .75 .875 .9375 .97 1
-    normal = normal_draws(seed=2)
     scores = normal(count, n)
     scores = torch.linalg.qr(scores - scores.mean(0))[0]  # centred, orthonormal columns
     turn = torch.linalg.qr(normal(n, n))[0]
@@ -111,11 +110,10 @@ def forgotten_pattern(attempt: Attempt) -> None:
         attempt.expect_close(pattern, {right: message})
 
 
-@exercise("batch, n")
-def estimate_from_noisy(attempt: Attempt) -> None:
+@exercise("batch, n", seed=5)
+def estimate_from_noisy(attempt: Attempt, normal: Draw) -> None:
     """tokens [batch, dim], weight, mean, covariance, noise -> patches [batch, n]."""
     batch, dim, n, noise = 3, 4, 7, 0.6
-    normal = normal_draws(seed=5)
     weight = normal(dim, n) / n**0.5
     mean = normal(n)
     spread = normal(n, n) / n**0.5
@@ -132,7 +130,6 @@ def estimate_from_noisy(attempt: Attempt) -> None:
     right = conditioned(covariance, noise)
     of_tokens = weight @ covariance @ weight.T + noise**2 * torch.eye(dim)
     about_zero = (weight @ mean) @ torch.linalg.solve(of_tokens, weight @ covariance)
-    estimate = attempt(tokens, weight, mean, covariance, noise)
     outcomes = {
         right: "The estimate is not the conditional mean of the patch given its noisy token.",
         conditioned(covariance, 0.0): "The noise is left out: this trusts the tokens entirely.",
@@ -147,7 +144,7 @@ def estimate_from_noisy(attempt: Attempt) -> None:
         "every entry of the tokens' covariance. That of different features is independent: add it "
         "on the diagonal.",
     }
-    attempt.expect_close(estimate, outcomes)
+    attempt.expect_close(attempt(tokens, weight, mean, covariance, noise), outcomes)
     low = normal(n, 2)
     flat = low @ low.T  # patches that lie in a plane
     advice = "Do not invert the covariance of the patches; invert that of the tokens."
@@ -157,10 +154,9 @@ def estimate_from_noisy(attempt: Attempt) -> None:
     attempt.expect_close(result, {conditioned(flat, noise): message})
 
 
-@exercise()
-def convolution_values(attempt: Attempt) -> None:
+@exercise(seed=6)
+def convolution_values(attempt: Attempt, normal: Draw) -> None:
     """kernel [out, channels, k, k], size, stride -> all singular values, descending."""
-    normal = normal_draws(seed=6)
     for out, channels, k, size, stride in ((2, 3, 3, 5, 1), (7, 1, 3, 6, 2), (5, 2, 4, 6, 3)):
         kernel = normal(out, channels, k, k)
         # as many as the shorter side of the matrix has rows

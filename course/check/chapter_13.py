@@ -4,15 +4,14 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from course.check.attempt import Attempt, NotYet, Outcomes, close, normal_draws
+from course.check.attempt import Attempt, Draw, NotYet, Outcomes, close
 from course.check.chapter_04 import normed
 from course.check.exercise import exercise
 
 
-@exercise("batch, tokens, dim")
-def with_statistics(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=0)
+def with_statistics(attempt: Attempt, normal: Draw) -> None:
     """y [batch, tokens, dim], gamma [dim], beta [dim], mean, std [batch, tokens, 1] -> as y."""
-    normal = normal_draws(seed=0)
     z = normed(normal(2, 3, 5))
     ones, zeros = torch.ones(5), torch.zeros(5)
     mean, std = normal(2, 3, 1), normal(2, 3, 1).abs() + 0.5
@@ -51,10 +50,9 @@ def rms_normed(x: Tensor, eps: float) -> Tensor:
     return x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
 
 
-@exercise("batch, tokens, dim")
-def rms_input(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=1)
+def rms_input(attempt: Attempt, normal: Draw) -> None:
     """y [batch, tokens, dim], gamma [dim], eps -> as y."""
-    normal = normal_draws(seed=1)
     eps = 0.5
     x = normal(2, 3, 5) + 0.5
     square = x.square().mean(-1, keepdim=True)
@@ -92,19 +90,15 @@ def rms_input(attempt: Attempt) -> None:
 
 
 def patches_of(w: Tensor, weight: Tensor, offset: Tensor) -> Tensor:
-    """Least squares, one token after the other: patches q and scale a with W q - a w = -t."""
-    found = torch.empty(*w.shape[:2], weight.shape[1])
-    for b, i in torch.cartesian_prod(*map(torch.arange, w.shape[:2])):
-        system = torch.cat([weight, -w[b, i, :, None]], 1)  # [dim, n + 1]
-        found[b, i] = -(torch.linalg.pinv(system) @ offset[i])[:-1]
-    return found
+    """Least squares for each token: patches q and scale a with W q - a w = -t."""
+    system = torch.cat([weight.expand(*w.shape, -1), -w[..., None]], -1)  # [.., dim, n + 1]
+    return -(torch.linalg.pinv(system) @ offset[..., None])[..., :-1, 0]
 
 
-@exercise("batch, tokens, n")
-def patches_behind_rms(attempt: Attempt) -> None:
+@exercise("batch, tokens, n", seed=2)
+def patches_behind_rms(attempt: Attempt, normal: Draw) -> None:
     """y [batch, tokens, dim], gamma [dim], weight [dim, n], offset [tokens, dim] -> patches."""
     batch, tokens, dim, n = 2, 3, 11, 4
-    normal = normal_draws(seed=2)
     q, weight, offset = normal(batch, tokens, n), normal(dim, n), normal(tokens, dim)
     ones = torch.ones(dim)
     gamma = normal(dim).abs() + 0.5
@@ -157,10 +151,9 @@ class Autograd(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-@exercise("batch, tokens, dim")
-def norm_pullback(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=0)
+def norm_pullback(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], gamma [dim], eps, g [batch, tokens, dim] -> as x."""
-    normal = normal_draws(seed=0)
     x, g = 2 * normal(2, 3, 5) + 1, normal(2, 3, 5)
     gamma = normal(5)
 
@@ -216,11 +209,10 @@ def pulled_with(x: Tensor, g: Tensor, size: Tensor) -> Tensor:
     return centred(g) - z * (z * g).mean(-1, keepdim=True)
 
 
-@exercise("dim, dim again")
-def forgotten(attempt: Attempt) -> None:
+@exercise("dim, dim again", seed=1)
+def forgotten(attempt: Attempt, normal: Draw) -> None:
     """x [dim], function [dim] -> [out], tolerance -> [dim, dim]."""
     dim = 6
-    normal = normal_draws(seed=1)
     x = normal(dim)
     left, right = (torch.linalg.qr(normal(dim, dim))[0] for _ in range(2))
     values = torch.tensor([5.0, 2.0, 1.0, 0.2, 0.0, 0.0])

@@ -3,14 +3,13 @@
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Draw
 from course.check.exercise import exercise
 
 
-@exercise("queries, d")
-def queries_from_scores(attempt: Attempt) -> None:
+@exercise("queries, d", seed=0)
+def queries_from_scores(attempt: Attempt, normal: Draw) -> None:
     """scores [queries, keys], keys [keys, d] -> [queries, d]."""
-    normal = normal_draws(seed=0)
     q, k = normal(3, 4), normal(7, 4)
     outcomes = {
         q: "These are not the queries whose scaled products with the keys are the scores.",
@@ -29,10 +28,9 @@ def queries_from_scores(attempt: Attempt) -> None:
     attempt.expect_close(attempt(wide @ keys.T / 3, keys), outcomes)
 
 
-@exercise("batch, tokens, dim")
-def undo_residual(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=1)
+def undo_residual(attempt: Attempt, normal: Draw) -> None:
     """y [batch, tokens, dim], branch: y's shape -> the same, steps -> as y."""
-    normal = normal_draws(seed=1)
     y = normal(2, 3, 5)
     w = 0.2 * normal(5, 5)
 
@@ -70,10 +68,10 @@ def undo_residual(attempt: Attempt) -> None:
     attempt.expect_close(attempt(y, branch, 3), outcomes)
 
 
-@exercise()
-def asymptotic_rate(attempt: Attempt) -> None:
+@exercise(seed=2)
+def asymptotic_rate(attempt: Attempt, normal: Draw) -> None:
     """x [n], branch [n] -> [n] -> one number."""
-    x = normal_draws(seed=2)(5)
+    x = normal(5)
     turn, stretch = torch.tensor([[0.0, -0.25], [1.0, 0.0]]), torch.tensor([[0.1, 9.0], [0.0, 0.2]])
     matrix = torch.block_diag(turn, stretch, torch.tensor([[-0.3]]))
     values = torch.linalg.svdvals(matrix)
@@ -98,11 +96,10 @@ def asymptotic_rate(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, lambda x: -0.9 * x.tanh()), outcomes)
 
 
-@exercise("tokens * dim, tokens * dim again")
-def held_attention(attempt: Attempt) -> None:
+@exercise("tokens * dim, tokens * dim again", seed=3)
+def held_attention(attempt: Attempt, normal: Draw) -> None:
     """weights [heads, tokens, tokens], w_v [dim, dim], w_out [dim, dim] -> a square matrix."""
     heads, n, dim = 2, 3, 4
-    normal = normal_draws(seed=3)
     w_v, w_out, x = normal(dim, dim), normal(dim, dim), normal(n, dim)
 
     def expected(*maps: Tensor) -> Tensor:

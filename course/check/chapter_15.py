@@ -3,14 +3,13 @@
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Draw
 from course.check.exercise import exercise
 
 
-@exercise("batch, n")
-def distance_step(attempt: Attempt) -> None:
+@exercise("batch, n", seed=0)
+def distance_step(attempt: Attempt, normal: Draw) -> None:
     """x [batch, n], target [batch, m], function [batch, n] -> [batch, m], eps -> as x."""
-    normal = normal_draws(seed=0)
     x = normal(2, 4)
     target = normal(2, 5)
     matrix = normal(5, 4)
@@ -54,10 +53,9 @@ def distance_step(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, target, curved, eps), {x - eps * slope: message})
 
 
-@exercise("batch")
-def allowed_error(attempt: Attempt) -> None:
+@exercise("batch", seed=1)
+def allowed_error(attempt: Attempt, normal: Draw) -> None:
     """jacobians [batch, m, n], distances [batch] -> [batch]."""
-    normal = normal_draws(seed=1)
     values = torch.tensor([[4.0, 2.0, 0.5, 0.2], [3.0, 1.5, 1.0, 0.25], [8.0, 5.0, 2.0, 1.25]])
     left = torch.linalg.qr(normal(3, 6, 4)).Q
     right = torch.linalg.qr(normal(3, 4, 4)).Q
@@ -85,11 +83,10 @@ def allowed_error(attempt: Attempt) -> None:
     attempt.expect_close(attempt(jacobians, distances), outcomes)
 
 
-@exercise("n")
-def left_after(attempt: Attempt) -> None:
+@exercise("n", seed=2)
+def left_after(attempt: Attempt, normal: Draw) -> None:
     """error [n], jacobian [m, n], steps -> [n]."""
     n = 3
-    normal = normal_draws(seed=2)
     error = normal(n)
     values = torch.tensor([2.0, 1.0, 0.01])
     left = torch.linalg.qr(normal(5, n)).Q
@@ -133,10 +130,9 @@ def left_after(attempt: Attempt) -> None:
     attempt.expect_close(attempt(error, jacobian, many), outcomes)
 
 
-@exercise("n")
-def gauss_newton_step(attempt: Attempt) -> None:
+@exercise("n", seed=0)
+def gauss_newton_step(attempt: Attempt, normal: Draw) -> None:
     """x [n], target [m], function [n] -> [m] -> [n]."""
-    normal = normal_draws(seed=0)
     x, a, matrix, offset = normal(3), normal(3), normal(5, 3), normal(5)
 
     def linear(x: Tensor) -> Tensor:
@@ -178,11 +174,10 @@ def by_matrices(gradient: Tensor, steps: Tensor, changes: Tensor, scale: Tensor)
     return -inverse @ gradient
 
 
-@exercise("n")
-def lbfgs_direction(attempt: Attempt) -> None:
+@exercise("n", seed=1)
+def lbfgs_direction(attempt: Attempt, normal: Draw) -> None:
     """gradient [n], steps [k, n], changes [k, n] -> [n]."""
     n = 4
-    normal = normal_draws(seed=1)
     root = normal(n, n)
     hessian = root @ root.T + torch.eye(n)
     gradient, steps = normal(n), normal(3, n)

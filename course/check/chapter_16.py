@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from course.check.attempt import Attempt, NotYet, Outcomes, normal_draws
+from course.check.attempt import Attempt, Draw, NotYet, Outcomes, normal_draws
 from course.check.chapter_12 import matrix
 from course.check.exercise import exercise
 
@@ -161,10 +161,10 @@ PARTS = (
 )
 
 
-@exercise("batch, tokens, dim")
-def block_without(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=0)
+def block_without(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], missing, norm1, attention, norm2, mlp -> as x."""
-    x = normal_draws(seed=0)(2, 3, 5)
+    x = normal(2, 3, 5)
     norm1, attention, norm2, mlp = PARTS
 
     def mixed(x: Tensor) -> Tensor:
@@ -230,16 +230,15 @@ class Wired(nn.Module):
         return self.wire(x, *self.maps)
 
 
-@exercise()
-def unused_numbers(attempt: Attempt) -> None:
+@exercise(seed=1)
+def unused_numbers(attempt: Attempt, normal: Draw) -> None:
     """x [batch, dim], module -> one number."""
-    draw = normal_draws(seed=1)
-    x = draw(2, 4)
+    x = normal(2, 4)
     dark = x * torch.tensor([1.0, 1.0, 0.0, 1.0])  # the third feature is 0
 
     def expect(x: Tensor, module: nn.Module, number: int, otherwise: str, **mistakes: int) -> None:
         for parameter in module.parameters():
-            parameter.data = draw(*parameter.shape)
+            parameter.data = normal(*parameter.shape)
         found = attempt(x, module).item()
         if any(p.grad is not None for p in module.parameters()):
             raise NotYet(

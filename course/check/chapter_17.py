@@ -5,7 +5,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, Outcomes, normal_draws
+from course.check.attempt import Attempt, Draw, Outcomes, normal_draws
 from course.check.chapter_10 import fitted
 from course.check.exercise import exercise
 
@@ -39,11 +39,10 @@ def main_effects(attempt: Attempt) -> None:
         attempt.expect_close(attempt(results), outcomes)
 
 
-@exercise("other, tokens, e")
-def stitched(attempt: Attempt) -> None:
+@exercise("other, tokens, e", seed=3)
+def stitched(attempt: Attempt, normal: Draw) -> None:
     """source [batch, tokens, d], target [batch, tokens, e], new [other, tokens, d], ridge."""
     batch, tokens, d, e, other = 7, 4, 3, 5, 2
-    normal = normal_draws(seed=3)
     source, new, weight = normal(batch, tokens, d), normal(other, tokens, d), normal(d, e)
     source = source - source.mean((0, 1))
     centred = new - new.mean((0, 1))
@@ -116,11 +115,10 @@ def steps_needed(attempt: Attempt) -> None:
     attempt.expect_close(attempt(torch.tensor([3.0, 3.0, 3.0 / 2**0.5]), 0.3), outcomes)
 
 
-@exercise("out, weights")
-def by_weights(attempt: Attempt) -> None:
+@exercise("out, weights", seed=1)
+def by_weights(attempt: Attempt, normal: Draw) -> None:
     """behind [out, tokens, dim], patches [tokens, n] -> [out, dim * n]."""
     out, tokens, dim, n = 2, 4, 3, 5
-    normal = normal_draws(seed=1)
     behind, patches = normal(out, tokens, dim), normal(tokens, n)
     first = torch.zeros(tokens, 1)
     first[0] = 1
@@ -148,11 +146,10 @@ def by_weights(attempt: Attempt) -> None:
     attempt.expect_close(attempt(behind, patches), outcomes)
 
 
-@exercise()
-def partial_correlation(attempt: Attempt) -> None:
+@exercise(seed=2)
+def partial_correlation(attempt: Attempt, normal: Draw) -> None:
     """x, y, z [n] -> Pearson's correlation of x and y without what is linear in z."""
     n = 9
-    normal = normal_draws(seed=2)
     basis = torch.linalg.qr(torch.cat([torch.ones(n, 1), normal(n, 3)], 1)).Q.T
     z, u, v = basis[1:]  # of mean 0, length 1, orthogonal
     x, y = 2 * u, 3 * (0.6 * u + 0.8 * v)

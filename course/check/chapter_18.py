@@ -3,15 +3,14 @@
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, Outcomes, normal_draws
+from course.check.attempt import Attempt, Draw, Outcomes, normal_draws
 from course.check.exercise import exercise
 from course.check.memory import MemoryMeter
 
 
-@exercise("n")
-def hessian_product(attempt: Attempt) -> None:
+@exercise("n", seed=0)
+def hessian_product(attempt: Attempt, normal: Draw) -> None:
     """w [n], v [n], loss: [n] -> one number; gives [n]."""
-    normal = normal_draws(seed=0)
     w, v, A = normal(5), normal(5), normal(5, 5)
 
     def loss(w: Tensor) -> Tensor:
@@ -93,11 +92,10 @@ def sharpest(attempt: Attempt) -> None:
     attempt.expect((early - torch.tensor(-5.0)).abs() > 1e-6, message)
 
 
-@exercise()
-def tridiagonal(attempt: Attempt) -> None:
+@exercise(seed=3)
+def tridiagonal(attempt: Attempt, normal: Draw) -> None:
     """start [n], product: [n] -> [n], steps -> [steps, steps]."""
     n, k = 7, 4
-    normal = normal_draws(seed=3)
     A, start = normal(n, n), normal(n)
     A = A + A.T
 
@@ -144,10 +142,9 @@ def tridiagonal(attempt: Attempt) -> None:
     )
 
 
-@exercise()
-def negative_share(attempt: Attempt) -> None:
+@exercise(seed=4)
+def negative_share(attempt: Attempt, normal: Draw) -> None:
     """T [steps, steps] -> one number."""
-    normal = normal_draws(seed=4)
     T = torch.diag(normal(5)) + torch.diag(normal(4).abs(), 1)
     T = T + T.T
     points, vectors = torch.linalg.eigh(T)
@@ -183,10 +180,9 @@ def negative_share(attempt: Attempt) -> None:
     attempt.expect_close(attempt(-up), {1.0: "Where everything is negative it is 1."})
 
 
-@exercise("filters, channels, rows, columns")
-def filter_scaled(attempt: Attempt) -> None:
+@exercise("filters, channels, rows, columns", seed=5)
+def filter_scaled(attempt: Attempt, normal: Draw) -> None:
     """direction, weight, of one shape -> the same shape."""
-    normal = normal_draws(seed=5)
     d, weight = normal(4, 3, 2, 5), 2 * normal(4, 3, 2, 5)
 
     def lengths(t: Tensor) -> Tensor:

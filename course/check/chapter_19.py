@@ -1,25 +1,19 @@
 """Chapter 19: waves in feature maps, what attention does to them, noise in a band, two cues."""
 
-import math
-
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Draw, normal_draws
 from course.check.exercise import exercise
 
 
-@exercise("rings")
-def ring_means(attempt: Attempt) -> None:
+@exercise("rings", seed=0)
+def ring_means(attempt: Attempt, normal: Draw) -> None:
     """maps [batch, channels, rows, columns], ring [rows, columns] -> [rings]."""
     batch, channels, rows, columns = 2, 3, 5, 6
-    maps = normal_draws(seed=0)(batch, channels, rows, columns) + 2
+    maps = normal(batch, channels, rows, columns) + 2
     down, across = torch.arange(rows), torch.arange(columns)
-    turns = [
-        torch.exp(-2j * math.pi * i[:, None] * i / n)
-        for i, n in ((down.double(), rows), (across.double(), columns))
-    ]
-    sizes = torch.einsum("ur,vc,bdrc->bduv", *turns, maps.to(turns[0].dtype)).abs()
+    sizes = torch.fft.fft2(maps).abs()
     ring = torch.minimum(down, rows - down)[:, None] + torch.minimum(across, columns - across)
     logs = sizes.log().mean((0, 1))
 
@@ -47,11 +41,10 @@ def ring_means(attempt: Attempt) -> None:
     attempt.expect_close(attempt(maps, ring), outcomes)
 
 
-@exercise("waves")
-def gains(attempt: Attempt) -> None:
+@exercise("waves", seed=1)
+def gains(attempt: Attempt, normal: Draw) -> None:
     """matrix [n, n], waves [n, m], complex -> [m]."""
     n, m = 5, 3
-    normal = normal_draws(seed=1)
     matrix = normal(n, n).softmax(1)
     waves = torch.complex(normal(n, m), normal(n, m))
     real, imaginary = matrix @ waves.real, matrix @ waves.imag
@@ -72,11 +65,11 @@ def gains(attempt: Attempt) -> None:
     attempt.expect_close(attempt(matrix, waves), outcomes)
 
 
-@exercise()
-def noise_in_band(attempt: Attempt) -> None:
+@exercise(seed=2)
+def noise_in_band(attempt: Attempt, normal: Draw) -> None:
     """white [batch, channels, height, width], keep [height, width], power -> like white."""
     batch, channels, height, width = 2, 3, 6, 8
-    white = normal_draws(seed=2)(batch, channels, height, width)
+    white = normal(batch, channels, height, width)
     white *= torch.tensor([1.0, 3.0])[:, None, None, None]
     radius = torch.hypot(torch.fft.fftfreq(height)[:, None], torch.fft.fftfreq(width))
     keep, power = (radius > 0.15) & (radius < 0.35), 0.04

@@ -4,15 +4,15 @@ from functools import partial
 
 import torch
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Draw
 from course.check.chapter_14 import mixed
 from course.check.exercise import exercise
 
 
-@exercise("batch")
-def position_variance(attempt: Attempt) -> None:
+@exercise("batch", seed=0)
+def position_variance(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim] -> [batch]."""
-    x = normal_draws(seed=0)(2, 5, 3)
+    x = normal(2, 5, 3)
     x = x - x.mean(1, keepdim=True)
     known = torch.stack([one.square().sum() / 15 for one in x])
     outcomes = {
@@ -70,10 +70,9 @@ def gaussian_weights(attempt: Attempt) -> None:
     attempt.expect_close(attempt(places, 0.05), {torch.eye(n): message})
 
 
-@exercise()
-def gain_of_averaging(attempt: Attempt) -> None:
+@exercise(seed=1)
+def gain_of_averaging(attempt: Attempt, normal: Draw) -> None:
     """p [members, images, classes] -> one number."""
-    normal = normal_draws(seed=1)
     p = normal(4, 6, 3)
     targets = torch.eye(3)[[0, 2, 1, 1, 0, 2]]
     members = torch.stack([(one - targets).square().sum(1).mean() for one in p]).mean()
@@ -100,10 +99,9 @@ def gain_of_averaging(attempt: Attempt) -> None:
     attempt.expect_close(attempt(same), {0.0: message})
 
 
-@exercise("batch, tokens, dim")
-def with_weights(attempt: Attempt) -> None:
+@exercise("batch, tokens, dim", seed=2)
+def with_weights(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], weights [heads, tokens, tokens], values, out [dim, dim] -> as x."""
-    normal = normal_draws(seed=2)
     x, values, out = normal(2, 3, 8), normal(8, 8), normal(8, 8)
     weights = normal(4, 3, 3).softmax(-1)
 

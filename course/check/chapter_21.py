@@ -5,7 +5,8 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Draw, normal_draws
+from course.check.chapter_04 import normed
 from course.check.exercise import exercise
 
 
@@ -47,10 +48,9 @@ def branch_of(model: Small, x: Tensor, name: str) -> Tensor:
     return model.first(x) if name == "first" else model.second(x + model.first(x))
 
 
-@exercise("n, classes")
-def with_mean(attempt: Attempt) -> None:
+@exercise("n, classes", seed=0)
+def with_mean(attempt: Attempt, normal: Draw) -> None:
     """x [n, tokens, dim], known [m, tokens, dim], model, name -> [n, classes]."""
-    normal = normal_draws(seed=0)
     model = Small(dim=4, classes=5)
     x, known = normal(3, 2, 4), normal(6, 2, 4)
     for name in ("first", "second"):
@@ -71,10 +71,9 @@ def with_mean(attempt: Attempt) -> None:
         attempt.expect_close(attempt(x, known, model, name), outcomes)
 
 
-@exercise("n, classes")
-def patched(attempt: Attempt) -> None:
+@exercise("n, classes", seed=1)
+def patched(attempt: Attempt, normal: Draw) -> None:
     """x, other [n, tokens, dim], model, name, tokens -> [n, classes]."""
-    normal = normal_draws(seed=1)
     model = Small(dim=4, classes=5)
     x, other = normal(3, 5, 4), normal(3, 5, 4)
     for name in ("first", "second"):
@@ -105,16 +104,14 @@ def patched(attempt: Attempt) -> None:
             attempt.expect_close(attempt(x, other, model, name, tokens), outcomes)
 
 
-@exercise("batch, classes")
-def read_out(attempt: Attempt) -> None:
+@exercise("batch, classes", seed=2)
+def read_out(attempt: Attempt, normal: Draw) -> None:
     """tokens [batch, tokens, dim], norm, head -> [batch, classes]."""
-    normal = normal_draws(seed=2)
     tokens = normal(3, 4, 6) * torch.tensor([1.0, 3.0, 0.5, 2.0])[:, None]
     scale, shift, weight, bias = normal(6), normal(6), normal(6, 5), normal(5)
 
     def norm(x: Tensor) -> Tensor:
-        spread = (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
-        return (x - x.mean(-1, keepdim=True)) / spread * scale + shift
+        return normed(x, eps=1e-5) * scale + shift
 
     def head(x: Tensor) -> Tensor:
         return x @ weight + bias
@@ -130,10 +127,9 @@ def read_out(attempt: Attempt) -> None:
     attempt.expect_close(attempt(tokens, norm, head), outcomes)
 
 
-@exercise("batch, rows, columns")
-def add_block(attempt: Attempt) -> None:
+@exercise("batch, rows, columns", seed=3)
+def add_block(attempt: Attempt, normal: Draw) -> None:
     """R [batch, tokens, tokens], weights, slopes [batch, heads, tokens, tokens] -> as R."""
-    normal = normal_draws(seed=3)
     R = normal(2, 4, 4).abs()
     weights, slopes = normal(2, 3, 4, 4).softmax(-1), normal(2, 3, 4, 4)
     each = weights * slopes
@@ -161,10 +157,9 @@ def add_block(attempt: Attempt) -> None:
     attempt.expect_close(attempt(R, weights, slopes), outcomes)
 
 
-@exercise("tokens, size")
-def sparse_codes(attempt: Attempt) -> None:
+@exercise("tokens, size", seed=4)
+def sparse_codes(attempt: Attempt, normal: Draw) -> None:
     """x [tokens, dim], encoder [size, dim], bias [size], k -> [tokens, size]."""
-    normal = normal_draws(seed=4)
     x, encoder, bias = normal(6, 4), normal(9, 4), normal(9)
     scores = x @ encoder.T + bias
 

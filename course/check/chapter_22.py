@@ -8,7 +8,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, Outcomes, normal_draws
+from course.check.attempt import Attempt, Draw, Outcomes
 from course.check.chapter_14 import mixed
 from course.check.exercise import exercise
 
@@ -147,11 +147,10 @@ def shifted_windows(attempt: Attempt) -> None:
     attempt.expect_close(attempt(4, 9, 5, 3, dtype=torch.bool).to(expected), {expected: message})
 
 
-@exercise("batch, n, dim")
-def static_mixing(attempt: Attempt) -> None:
+@exercise("batch, n, dim", seed=0)
+def static_mixing(attempt: Attempt, normal: Draw) -> None:
     """x [batch, n, dim], scores [heads, n, n], values, out [dim, dim] -> [batch, n, dim]."""
     batch, heads, n, dim = 5, 3, 4, 6
-    normal = normal_draws(seed=0)
     x, scores = normal(batch, n, dim), 2 * normal(heads, n, n)
     values, out, identity = normal(dim, dim), normal(dim, dim), torch.eye(dim)
     weights = scores.exp() / scores.exp().sum(2, keepdim=True)

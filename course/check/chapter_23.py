@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from course.check.attempt import Attempt, normal_draws
+from course.check.attempt import Attempt, Draw
 from course.check.exercise import exercise
 
 BASES = (
@@ -61,8 +61,8 @@ def cost_to_reach(attempt: Attempt) -> None:
     attempt.expect_close(attempt(80.0, accuracies, costs), {costs[1]: message})
 
 
-@exercise("factor_and_exponent")
-def power_law(attempt: Attempt) -> None:
+@exercise("factor_and_exponent", seed=3)
+def power_law(attempt: Attempt, normal: Draw) -> None:
     """sizes [n], errors [n] -> [2]: factor and exponent."""
     sizes = torch.tensor([10.0, 30.0, 100.0, 700.0])
     exact = torch.tensor([3.0, 0.4])
@@ -79,7 +79,7 @@ def power_law(attempt: Attempt) -> None:
         exact.flip(0): "Factor and exponent are exchanged.",
     }
     attempt.expect_close(attempt(sizes, errors), outcomes)
-    noisy = errors * (1 + 0.2 * normal_draws(seed=3)(4)).abs()
+    noisy = errors * (1 + 0.2 * normal(4)).abs()
     x, y = sizes.log(), noisy.log()
     slope = ((x - x.mean()) * (y - y.mean())).sum() / (x - x.mean()).square().sum()
     fitted = torch.stack([(y.mean() - slope * x.mean()).exp(), -slope])
@@ -92,10 +92,9 @@ def power_law(attempt: Attempt) -> None:
     attempt.expect_close(attempt(sizes, noisy), outcomes)
 
 
-@exercise("batch, dim")
-def gru_step(attempt: Attempt) -> None:
+@exercise("batch, dim", seed=4)
+def gru_step(attempt: Attempt, normal: Draw) -> None:
     """x [batch, d], h [batch, dim], maps [3 dim, d] and [3 dim, dim], biases [3 dim] -> as h."""
-    normal = normal_draws(seed=4)
     x, h = normal(2, 3), normal(2, 4)
     w, u, b, c = normal(12, 3), normal(12, 4), normal(12), normal(12)
 
@@ -128,10 +127,9 @@ def gru_step(attempt: Attempt) -> None:
     attempt.expect_close(attempt(x, h, w, u, b, c), outcomes)
 
 
-@exercise("patches, numbers")
-def quantise(attempt: Attempt) -> None:
+@exercise("patches, numbers", seed=5)
+def quantise(attempt: Attempt, normal: Draw) -> None:
     """patches [n, d], codebook [codes, d] -> [n, d]."""
-    normal = normal_draws(seed=5)
     patches, codebook = normal(6, 3), 2 * normal(5, 3)
     squares = torch.stack([(patches - code).square().sum(1) for code in codebook], 1)
     products = patches @ codebook.T
@@ -150,10 +148,9 @@ def quantise(attempt: Attempt) -> None:
     attempt.expect_close(attempt(codebook[[3, 1]], codebook), {codebook[[3, 1]]: message})
 
 
-@exercise()
-def contrastive_loss(attempt: Attempt) -> None:
+@exercise(seed=6)
+def contrastive_loss(attempt: Attempt, normal: Draw) -> None:
     """images [n, d], texts [n, d], temperature -> one number."""
-    normal = normal_draws(seed=6)
     images, texts = normal(4, 3), normal(4, 3)
 
     def loss(temperature=0.5, axis: int | None = 1, sides=(1, 0), mean=True, own=True):

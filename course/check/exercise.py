@@ -5,9 +5,9 @@ differ and states expectations, each of which isolates one mechanism and says wh
 wrong. The first that is not met ends the check. All new tensors are float64, those of the learner's
 function too.
 
-    @exercise("rows, columns")
-    def doubled(attempt):
-        x = normal_draws(seed=0)(2, 3)
+    @exercise("rows, columns", seed=0)
+    def doubled(attempt, normal):
+        x = normal(2, 3)
         outcomes = {2 * x: "Every entry should be twice that of x.", x: "x comes back unchanged."}
         attempt.expect_close(attempt(x), outcomes)  # the right one first
 
@@ -25,7 +25,7 @@ from typing import Literal
 
 import torch
 
-from course.check.attempt import Attempt, NotAttempted, NotYet
+from course.check.attempt import Attempt, NotAttempted, NotYet, normal_draws
 from course.mine import keep
 
 WORDS = {"passed": "passed", "failed": "not yet", "open": "not attempted yet"}
@@ -65,19 +65,20 @@ class Report:
 class Exercise:
     """A check: call it with the learner's function to get a Report.
 
-    ``axes`` names the axes of the function's result, with commas between; "": one number.
+    ``axes`` names the axes of the function's result, with commas between; "": one number. With a
+    seed the check is given what draws its normal numbers, too.
     """
 
-    def __init__(self, check: Callable[[Attempt], None], axes: str = ""):
+    def __init__(self, check: Callable[..., None], axes: str = "", seed: int | None = None):
         functools.update_wrapper(self, check)
         self.name = check.__name__
-        self.check, self.axes = check, axes
+        self.check, self.axes, self.seed = check, axes, seed
 
     def examine(self, attempt: Attempt) -> None:
         """Run the check in float64, so that rounding does not decide on an answer."""
         attempt.axes = self.axes
         with double_precision():
-            self.check(attempt)
+            self.check(attempt, *([] if self.seed is None else [normal_draws(self.seed)]))
 
     def __call__(self, function: Callable) -> Report:
         """Check a function. A mistake in it is reported and never raised."""
@@ -101,11 +102,11 @@ class Exercise:
 EXERCISES: dict[str, Exercise] = {}
 
 
-def exercise(axes: str = "") -> Callable[[Callable[[Attempt], None]], Exercise]:
+def exercise(axes: str = "", seed: int | None = None) -> Callable[[Callable], Exercise]:
     """Register a check under the name of the function it examines."""
 
-    def register(check: Callable[[Attempt], None]) -> Exercise:
-        return EXERCISES.setdefault(check.__name__, Exercise(check, axes))
+    def register(check: Callable[..., None]) -> Exercise:
+        return EXERCISES.setdefault(check.__name__, Exercise(check, axes, seed))
 
     return register
 

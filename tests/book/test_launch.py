@@ -11,7 +11,7 @@ from book.tools import notebooks
 from book.tools.address import ROOT
 from book.tools.alone import alone
 from book.tools.launch import launch
-from book.tools.wheels import NAMES, build
+from book.tools.wheels import NAMES
 
 URL, SITE = "https://github.com/someone/a-book", "https://someone.github.io/a-book/"
 PAGES = ["book/02_attention", "book/solutions/02_attention"]
@@ -77,17 +77,7 @@ def test_the_branch_has_notebooks_that_work_alone_and_nothing_else_is_touched(
         assert stored == alone(notebooks.read(ROOT / f"{page}.ipynb"), page, SITE)
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """Nothing of the book but the packages that the site serves."""
-    folder = tmp_path_factory.mktemp("alone")
-    build(folder / "wheels")
-    for name in NAMES:
-        shutil.unpack_archive(folder / "wheels" / name, folder / "packages", "zip")
-    return folder
-
-
-def test_the_packages_have_checks_verdicts_results_and_every_model_and_no_solution(installed):
+def test_the_packages_have_checks_verdicts_results_and_every_model_and_no_solution(packages):
     code = """
 import minivit, course.claims, course.results
 from course import check
@@ -99,10 +89,10 @@ for name in minivit.models():
         minivit.load(name.name)
 import studies.inversion_and_training
 """
-    ran = subprocess.run([sys.executable, "-c", code], cwd=installed / "packages", text=True,
+    ran = subprocess.run([sys.executable, "-c", code], cwd=packages, text=True,
                          capture_output=True)  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     results = len(list(ROOT.glob("book/results/*.json")))
     assert ran.stdout.split() == ["118", "206", str(results)]
-    files = [path.relative_to(installed) for path in installed.glob("packages/**/*")]
+    files = [path.relative_to(packages) for path in packages.glob("**/*")]
     assert not [path for path in files if "solutions" in path.parts or "grading" in path.parts]

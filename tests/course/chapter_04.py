@@ -1,12 +1,13 @@
 """Chapter 4: answers that learners might give."""
 
-import itertools
 import re
-from functools import partial
+from functools import partial, reduce
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+from course.mine import fill
 
 
 def layer_norm(x, weight, bias, eps):
@@ -63,12 +64,12 @@ def logit_shares(parts, gamma, weight, eps):
 class ViT(nn.Module):
     """With torch's own encoder layers, under the names of the table, and attention's biases."""
 
-    def __init__(self, size, patch, channels, dim, depth, heads, classes, **changed):
+    def __init__(self, size, patch, channels, dim, depth, heads, classes, hidden=0):
         super().__init__()
         self.embedding = nn.Conv2d(channels, dim, patch, patch)
         self.class_token = nn.Parameter(torch.zeros(dim))
         self.positions = nn.Parameter(torch.zeros(1, (size // patch) ** 2 + 1, dim))
-        self.blocks = nn.ModuleList(Layer(dim, heads, **changed) for _ in range(depth))
+        self.blocks = nn.ModuleList(Layer(dim, heads, hidden or 4 * dim) for _ in range(depth))
         self.norm = nn.LayerNorm(dim, 1e-6)
         self.head = nn.Linear(dim, classes)
 
@@ -82,18 +83,17 @@ class ViT(nn.Module):
 
 
 class Layer(nn.Module):
-    def __init__(self, dim, heads, hidden=4, applied=lambda linear, x: linear(x)):
+    def __init__(self, dim, heads, hidden):
         super().__init__()
-        self.heads, self.applied = heads, applied
+        self.heads = heads
         self.norm1, self.norm2 = nn.LayerNorm(dim, 1e-6), nn.LayerNorm(dim, 1e-6)
         self.qkv, self.out = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
-        self.up, self.down = nn.Linear(dim, hidden * dim), nn.Linear(hidden * dim, dim)
+        self.up, self.down = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
 
     def forward(self, x):
-        x_qkv = self.applied(self.qkv, self.norm1(x))
-        q, k, v = x_qkv.unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        z = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
-        x = x + self.applied(self.out, z)
+        qkv = self.qkv(self.norm1(x)).unflatten(-1, (3, self.heads, -1))
+        z = F.scaled_dot_product_attention(*qkv.permute(2, 0, 3, 1, 4))
+        x = x + self.out(z.transpose(1, 2).flatten(2))
         return x + self.down(F.gelu(self.up(self.norm2(x))))
 
 
@@ -131,41 +131,31 @@ class Unready(ViT):
         return self.heads(images)
 
 
-def as_stored(linear, x):
-    weight = linear.weight if len(linear.weight) > x.shape[-1] else linear.weight.T
-    return F.linear(x, weight, linear.bias)
+THEIRS = (  # parts of names here and in a file
+    ("embedding", "patch_embed.proj"),
+    ("class_token", "cls_token"),
+    ("positions", "pos_embed"),
+    ("qkv", "attn.qkv"),
+    ("out", "attn.proj"),
+    ("up", "mlp.fc1"),
+    ("down", "mlp.fc2"),
+)
 
 
 def logits_from_file(images, state, heads, strict=True, error=ValueError, quiet=False, least=1):
-    """With torch's own encoder layers, one step replaced by each option."""
-    names = {"self_attn.in_proj_": "attn.qkv.", "self_attn.out_proj.": "attn.proj."}
-    names |= {"linear1.": "mlp.fc1.", "linear2.": "mlp.fc2."}
-    names |= {"norm1.": "norm1.", "norm2.": "norm2."}
+    """In a module made for the file, one step replaced by each option."""
     numbers = [int(match[1]) for k in state if (match := re.match(r"blocks\.(\d+)\.", k))]
     depth = max(numbers, default=least - 1) + 1
-    ends = [f"{end}{kind}" for end in names.values() for kind in ("weight", "bias")]
-    expected = {f"blocks.{i}.{end}" for i in range(depth) for end in ends}
-    for layer in ("patch_embed.proj", "norm", "head"):
-        expected |= {f"{layer}.weight", f"{layer}.bias"}
-    expected |= {"cls_token", "pos_embed"}
-    wrong = sorted(expected - state.keys())
-    wrong += sorted(state.keys() - expected) if strict else []
+    own = ViT(2, 1, 1, 4, depth, 1, 2).state_dict()
+    names = {name: reduce(lambda name, pair: name.replace(*pair), THEIRS, name) for name in own}
+    wrong = sorted({*names.values()} - state.keys())
+    wrong += sorted(state.keys() - {*names.values()}) if strict else []
     if wrong:
         raise error("the file does not fit" if quiet else f"{len(wrong)} names: {wrong}")
-    kernel, bias = (state[f"patch_embed.proj.{kind}"] for kind in ("weight", "bias"))
-    x = F.conv2d(images, kernel, bias, stride=kernel.shape[-2:])
-    x = x.flatten(2).mT + state["pos_embed"][:, 1:]
-    first = state["cls_token"] + state["pos_embed"][:, :1]
-    x = torch.cat([first.repeat(len(x), 1, 1), x], 1)
-    for i in range(depth):
-        hidden, dim = state["blocks.0.mlp.fc1.weight"].shape
-        layer = nn.TransformerEncoderLayer(dim, heads, hidden, 0.0, F.gelu, 1e-6, True, True)
-        pairs = itertools.product(names.items(), ("weight", "bias"))
-        own = {f"{old}{k}": state[f"blocks.{i}.{new}{k}"] for (old, new), k in pairs}
-        layer.load_state_dict(own)
-        x = layer(x).detach()
-    x = F.layer_norm(x, x.shape[-1:], state["norm.weight"], state["norm.bias"], 1e-6)
-    return F.linear(x[:, 0], state["head.weight"], state["head.bias"])
+    dim, channels, patch, _ = state["patch_embed.proj.weight"].shape
+    sizes = images.shape[-1], patch, channels, dim, depth, heads, len(state["head.bias"])
+    model = ViT(*sizes, hidden=len(state.get("blocks.0.mlp.fc1.bias", ())))
+    return fill(model, {name: state[theirs] for name, theirs in names.items()})(images)
 
 
 ALSO_RIGHT = {"ViT": [Nested]}
@@ -176,12 +166,7 @@ WRONG = {
         ("embedding.weight has shape [10, 3, 1, 1], expected [10, 1, 1, 1]", Fixed),
         ("The table has no parameter scale", More),
         ('AttributeError in the line "return self.heads(images)"', Unready),
-        ("as it is stored. Transpose it", partial(ViT, applied=as_stored)),
-        (
-            "do without, by bias=False",
-            partial(ViT, applied=lambda linear, x: F.linear(x, linear.weight)),
-        ),
-        ("up.weight has shape [48, 24]", lambda *sizes: ViT(*sizes, hidden=2)),
+        ("up.weight has shape [48, 24]", lambda *sizes: ViT(*sizes, hidden=2 * sizes[3])),
         ("begin with class ViT(nn.Module)", lambda *sizes: F.gelu),
     ],
     "layer_norm": [

@@ -14,11 +14,6 @@ def mixed_loss(logits, labels, order, share, smoothing):
     return share * own + (1 - share) * other
 
 
-def halves(a, b, half):
-    d = (a - b).mean()
-    return torch.stack([d - half, d, d + half])
-
-
 def paired_interval(a, b):
     d = (a - b).numpy()
     low, high = stats.t.interval(0.95, len(d) - 1, loc=d.mean(), scale=stats.sem(d))
@@ -71,13 +66,6 @@ def faulty_step(model, images, labels, optimizer, smoothing=0.0, leave="", after
     return F.cross_entropy(model(images), labels).item() if after else cost.item()
 
 
-def reordered(logits, labels, order, share, smoothing):
-    """Reorders the logits with the labels."""
-    own = F.cross_entropy(logits, labels, label_smoothing=smoothing)
-    other = F.cross_entropy(logits[order], labels[order], label_smoothing=smoothing)
-    return share * own + (1 - share) * other
-
-
 def on_grid(logits, labels):
     grid = torch.arange(1, 4000) * 0.005
     return min(grid.tolist(), key=lambda t: F.cross_entropy(logits / t, labels).item())
@@ -100,7 +88,6 @@ ALSO_RIGHT = {
 }
 
 WRONG = {
-    "mixed_loss": [("the logits are reordered with it", reordered)],
     "training_step": [  # handed in to the grader too, which has to bring the module's weights back
         ("the loss after the step", partial(faulty_step, after=True)),
         ("there: optimizer.step() is missing", partial(faulty_step, leave="step")),
@@ -112,11 +99,6 @@ WRONG = {
     ],
     "paired_interval": [
         ("the lower end", lambda a, b: paired_interval(a, b).flip(0)),
-        (
-            "the distance of the ends",
-            lambda a, b: halves(a, b, 2.4 * (a - b).std() / len(a) ** 0.5),
-        ),
-        ("normal distribution", lambda a, b: halves(a, b, 1.96 * (a - b).std() / len(a) ** 0.5)),
         ("of type str", lambda a, b: "0.01"),
     ],
     "best_temperature": [

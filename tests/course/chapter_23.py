@@ -1,7 +1,5 @@
 """Chapter 23: answers that learners might give."""
 
-from functools import partial
-
 import torch
 import torch.nn.functional as F
 
@@ -24,12 +22,6 @@ def power_law(sizes, errors):
     return torch.stack([2 ** found[0], found[1]])
 
 
-def law_by(sizes, errors, of_sizes=torch.log10, undo=torch.exp):
-    design = torch.stack([torch.ones_like(sizes), -of_sizes(sizes)], 1)
-    found = torch.linalg.lstsq(design, errors.log10()[:, None]).solution[:, 0]
-    return torch.stack([undo(found[0]), found[1]])
-
-
 def gru_step(x, h, w_input, w_state, b_input, b_state):
     cell = torch.nn.GRUCell(x.shape[1], h.shape[1], dtype=x.dtype)
     cell.load_state_dict(
@@ -47,13 +39,6 @@ def contrastive_loss(images, texts, temperature):
     right = torch.arange(len(images))
     return (F.cross_entropy(scores, right) + F.cross_entropy(scores.mT, right)) / 2
 
-
-WRONG = {
-    "power_law": [
-        ("Two bases are mixed", law_by),
-        ("Two bases are mixed", partial(law_by, of_sizes=torch.log, undo=lambda x: 10**x)),
-    ]
-}
 
 EQUIVALENT = {
     "power_law": {

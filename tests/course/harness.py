@@ -7,9 +7,11 @@ import ast
 import itertools
 import linecache
 import resource
+import runpy
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,6 +52,13 @@ def notebook_function(tag: str, name: str, *paths: Path) -> str:
         and used & {(alias.asname or alias.name).split(".")[0] for alias in node.names}
     ]
     return "\n".join([*dict.fromkeys(imports), sources[0]])
+
+
+@cache
+def answers(name: str) -> dict[str, Any]:
+    """What the file of a chapter's answers has, by the name of one of its exercises."""
+    chapter = EXERCISES[name].__module__.removeprefix("course.check.")
+    return runpy.run_path(str(Path(__file__).with_name(f"{chapter}.py")))
 
 
 def run(name: str, source: str) -> Report:

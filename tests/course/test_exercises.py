@@ -12,7 +12,6 @@ For the exercises of a chapter, ``chapter_NN.py`` beside this file holds in
 
 import functools
 import re
-import runpy
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,7 +22,7 @@ from torch.utils._pytree import tree_leaves
 from course import check
 from course.check import attempt
 from course.check.exercise import EXERCISES
-from tests.course.harness import mistakes, notebook_function, run, survivors
+from tests.course.harness import answers, mistakes, notebook_function, run, survivors
 from tests.course.mutants import makes
 
 BOOK = Path(__file__).parents[2] / "book"
@@ -35,19 +34,17 @@ def load(name):
 
     The solution stands in the chapter where the chapter goes on with it, else in its own notebook.
     """
-    chapter = EXERCISES[name].__module__.removeprefix("course.check.")
-    answers = runpy.run_path(Path(__file__).parent / f"{chapter}.py")
-    notebook = chapter.replace("chapter_", "") + "_*.ipynb"
+    own, notebook = answers(name), f"{EXERCISES[name].__module__[-2:]}_*.ipynb"
     paths = [*BOOK.glob(notebook), *BOOK.glob(f"solutions/{notebook}")]
     return SimpleNamespace(
         name=name,
         check=EXERCISES[name],
         stub=notebook_function("exercise", name, paths[0]),
         solution=notebook_function("solution", name, *paths),
-        correct=answers[name],
-        others=answers.get("ALSO_RIGHT", {}).get(name, []),
-        wrong=answers.get("WRONG", {}).get(name, []),
-        equivalent=answers["EQUIVALENT"].get(name, {}),
+        correct=own[name],
+        others=own.get("ALSO_RIGHT", {}).get(name, []),
+        wrong=own.get("WRONG", {}).get(name, []),
+        equivalent=own["EQUIVALENT"].get(name, {}),
     )
 
 

@@ -1,3 +1,5 @@
+"""The ledger as data, and what stored audits of other models say in it."""
+
 import csv
 import json
 import re
@@ -11,7 +13,9 @@ from course.claims import export
 from course.claims.cite import Build, bibtex
 from course.claims.export import ledger, table
 from course.claims.ledger import Found
+from course.claims.others import files, others
 from course.claims.rows import load
+from vitlab.claims.ledger import SCHEMA, agreement, claims, half_of, measured, read
 from vitlab.claims.rules import word_of
 
 BUILD = Build("0123456789ab", "2026-11-22", "https://example.org/")
@@ -31,6 +35,15 @@ def claim(data, name):
     return next(claim for claim in data["claims"] if claim["id"] == name)
 
 
+def refused(schema, files):
+    """The names of the files that a schema does not take."""
+    command = [sys.executable, "-m", "check_jsonschema", "--schemafile", schema, *files]
+    done = subprocess.run(command, capture_output=True, text=True)
+    found = set(re.findall(r"(\w+)\.json::", done.stdout))
+    assert bool(found) == bool(done.returncode), done.stdout
+    return found
+
+
 def test_the_schema_takes_the_data_with_and_without_verdicts_and_nothing_wrong(data, tmp_path):
     right = {"found": data, "open": ledger({}, Build())}
     fields = {"id": "R1", "value": "0.2", "seeds": None, "colour": "red", "since": "today"}
@@ -40,9 +53,7 @@ def test_the_schema_takes_the_data_with_and_without_verdicts_and_nothing_wrong(d
     }
     for name, content in (right | wrong).items():
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    command = [sys.executable, "-m", "check_jsonschema", "--schemafile", export.SCHEMA]
-    done = subprocess.run([*command, *tmp_path.glob("*.json")], capture_output=True, text=True)
-    assert set(re.findall(r"(\w+)\.json::", done.stdout)) == set(wrong), done.stdout
+    assert refused(export.SCHEMA, tmp_path.glob("*.json")) == set(wrong)
 
 
 def test_the_schema_explains_every_field():
@@ -98,3 +109,43 @@ def test_a_claim_s_entry_names_book_version_commit_and_permalink_and_latex_finds
     assert "url" not in odd and r"100 \% of a\_1 \& \textbraceleft b\textbraceright" in odd
     for entry in (bibtex(row, BUILD) for row in data["claims"]):
         assert entry.count("{") == entry.count("}")
+
+
+def test_stored_audits_follow_the_schema_and_their_words_are_those_of_the_rules():
+    assert refused(SCHEMA, files()) == set()
+    for path in files():
+        for row in measured(read(path)):
+            if claim := claims().get(row["id"]):
+                word = claim.decide(row["figure"], half_of(row))
+                expected = word, agreement(word, claim.word)
+                assert (row["word"], row["agreement"]) == expected, (path.stem, row["id"])
+
+
+def audit(name, figure, low=None, high=None, untrained=False, state="measured", claim="L20"):
+    row = {"id": claim, "state": state, "figure": figure, "low": low, "high": high}
+    return {"model": {"name": name, "untrained": untrained}, "claims": [row]}
+
+
+def test_other_models_are_judged_by_today_s_rule_which_holds_from_0_3_and_is_qualified_from_0():
+    audits = [audit("a", 0.5), audit("b", 0.1), audit("c", -1.0), audit("d", 0.0, -0.5, 0.5)]
+    data = others(audits, claims()["L20"])
+    keys = "model", "figure", "word", "agrees"
+    assert [tuple(row[key] for key in keys) for row in data] == [
+        ("a", "0.50", "holds", True),
+        ("b", "0.10", "qualified, in part", True),
+        ("c", "-1.00", "the opposite was seen here", False),
+        ("d", "0.00", "too uncertain to tell", False),
+    ]
+
+
+def test_untrained_models_the_book_s_own_and_what_was_not_measured_are_not_counted():
+    claim = claims()["L20"]
+    assert "cifar10_vit," in claim.setting
+    audits = [
+        audit("a", 0.5, untrained=True),
+        audit("cifar10_vit", 0.5),
+        audit("a", None, state="cannot be asked"),
+        audit("a", 0.5, claim="C13"),
+        audit("cifar10_vit_gap", 0.5),
+    ]
+    assert [row["model"] for row in others(audits, claim)] == ["cifar10_vit_gap"]

@@ -1,7 +1,6 @@
 """What is handed out: it stands alone, and each notebook runs through with nothing written in it."""
 
 import re
-import shutil
 
 import pytest
 from nbclient import NotebookClient
@@ -31,15 +30,6 @@ def test_code_that_the_site_folds_is_closed_in_every_notebook(handed_out):
         assert folded
         for cell in folded:
             assert cell.metadata.get("jupyter", {}).get("source_hidden"), cell.source
-
-
-@pytest.fixture(scope="module")
-def packages(handout, tmp_path_factory):
-    """What the first line of a notebook would install."""
-    folder = tmp_path_factory.mktemp("packages")
-    for name in NAMES:
-        shutil.unpack_archive(handout / "wheels" / name, folder, "zip")
-    return folder
 
 
 @pytest.mark.full

@@ -4,17 +4,19 @@
 """
 
 import json
-import runpy
 from pathlib import Path
 
+from nbformat.v4 import new_code_cell
+
 from course.grading.answers import BOOK, chapter, solution
+from tests.course.harness import answers
 
 CHAPTER = 3
 ANSWERS = Path(__file__).parents[1] / f"chapter_{CHAPTER:02}.py"
 NAMES = chapter(CHAPTER).exercises
 FIRST = NAMES[0]  # add_positions
 SOLVED = {name: solution(chapter(CHAPTER), name) for name in NAMES}
-WRONG = {name: len(answers) for name, answers in runpy.run_path(str(ANSWERS))["WRONG"].items()}
+WRONG = {name: len(wrong) for name, wrong in answers(FIRST)["WRONG"].items()}
 
 ALWAYS = "raise SystemExit('the cell before is run')\n"
 PATCHED = """
@@ -82,21 +84,16 @@ def notebook(answers: dict[str, str], before: str = "", after: str = "", full=Fa
     path = next(BOOK.glob(f"{CHAPTER:02}_*.ipynb"))
     whole = json.loads(path.read_text(encoding="utf-8"))
     places = {cell: name for name, cell in chapter(CHAPTER).cells.items()}
-    cells = [code(before)] if before else []
+    cells = [new_code_cell(before)] if before else []
     for cell in whole["cells"]:
         tags = cell["metadata"].get("tags", [])
         if cell["cell_type"] != "code" or ("solution" in tags and not full):
             continue
         source = answers.get(places.get(cell["id"], ""), "".join(cell["source"]))
         if source:
-            cells.append(code(source, cell["id"]))
-    whole["cells"] = cells + ([code(after)] if after else [])
+            cells.append(new_code_cell(source, id=cell["id"]))
+    whole["cells"] = cells + ([new_code_cell(after)] if after else [])
     return json.dumps(whole)
-
-
-def code(source: str, id: str = "own") -> dict:
-    empty = {"execution_count": None, "metadata": {}, "outputs": []}
-    return {"cell_type": "code", "id": id, "source": source} | empty
 
 
 def classroom(decoy: Path) -> dict[str, str]:

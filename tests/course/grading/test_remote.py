@@ -3,11 +3,9 @@
 import contextlib
 import ctypes
 import os
-import runpy
 import signal
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
@@ -17,18 +15,13 @@ from course.check.attempt import Attempt, NotAttempted, NotYet
 from course.check.exercise import EXERCISES, Exercise, double_precision
 from course.grading.examiner import examine
 from course.grading.remote import RemoteAttempt, Stopped
-
-ANSWERS = Path(__file__).parents[1]
+from tests.course.harness import answers
 
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
     """As the examiner has: a copy of a process whose OpenMP has begun more waits for them."""
     torch.set_num_threads(1)
-
-
-def answers(name):
-    return runpy.run_path(str(ANSWERS / f"chapter_{EXERCISES[name].__module__[-2:]}.py"))
 
 
 def call(function, *inputs, seconds=5.0, megabytes=300, **rest):
