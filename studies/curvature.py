@@ -208,9 +208,8 @@ def histogram(whole: Density) -> Tensor:
     shares = whole.shares.double().flatten() / len(whole.points)
     sides = []
     for sign in (-1, 1):
-        bins = torch.bucketize(sign * whole.points.double().flatten(), EDGES)
-        counts = torch.zeros(len(EDGES) + 1, dtype=torch.float64).index_add(0, bins, shares)
-        sides.append(counts[1:-1])
+        points = sign * whole.points.double().flatten()
+        sides.append(torch.histogram(points, EDGES, weight=shares).hist)
     return torch.stack(sides)
 
 

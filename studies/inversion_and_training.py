@@ -15,6 +15,7 @@ from torch.optim.swa_utils import update_bn
 import minivit
 from minivit.model import Model
 from studies.runner.survey import Figures, by_row, over_seeds
+from studies.shared.recovery import without
 from vitlab.calls import activation
 from vitlab.data import load_data
 from vitlab.inversion import Diverged, invert
@@ -63,9 +64,7 @@ def untrained(name: str, seed: int) -> Model:
     """An architecture as it is before the first step, in evaluation mode."""
     torch.manual_seed(seed)
     base, changes, removed = ARCHITECTURES[name]
-    model = minivit.create(base, **changes)
-    if removed:
-        model = minivit.remove(model, removed)
+    model = without(minivit.create(base, **changes), removed)
     update_bn([digits()["train"][0][:256]], model)  # there are no statistics before training
     return model.eval()
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from sklearn.metrics import jaccard_score
 from torch import Tensor
 
 import minivit
@@ -19,7 +20,7 @@ from minivit.parts import local_mask
 from minivit.vit import MultiHeadAttention, ViT
 from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared import inputs
-from studies.shared.shape_models import PerPatch, classifier, mean_iou, mixed, new, shapes, steps_of
+from studies.shared.shape_models import PerPatch, classifier, mixed, new, shapes, steps_of
 from studies.shared.training import accuracy, fit, outputs
 from vitlab.instruments.ensembles import ensemble, position_ensembles
 from vitlab.instruments.smoothing import between_patches, gaussian_smoothing, mean_attention
@@ -48,15 +49,16 @@ def by_seed(measure: Callable[[str, int], Figures], kind: str) -> Figures:
 
 
 def dense(kind: str, seed: int) -> Figures:
-    """How well a model tells the class of every patch."""
+    """How well a model tells the class, or background, of every patch."""
     torch.manual_seed(seed)
     images, _, patches = shapes("train")
     test, _, targets = shapes("test")
     model = PerPatch(new(kind))
     fit(model, images, patches, steps=steps_of(kind), seed=seed)
     answers = outputs(model, test).argmax(1)
-    right = (answers == targets).double().mean()
-    return {"iou": mean_iou(answers, targets), "accuracy": right}
+    # Over the classes: patches in both over patches in either.
+    iou = jaccard_score(targets.flatten(), answers.flatten(), average="macro")
+    return {"iou": float(iou), "accuracy": (answers == targets).double().mean()}
 
 
 def longer(kind: str, seed: int) -> Figures:

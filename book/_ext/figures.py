@@ -36,9 +36,9 @@ class Copy(NamedTuple):
     height: int
     webp: bytes
 
-    def tag(self, folder: str) -> str:
+    def tag(self, folder: str, attributes: str = "") -> str:
         return (
-            f'<img src="{folder}/{self.file}" alt="{escape(self.alt)}" '
+            f'<img {attributes}src="{folder}/{self.file}" alt="{escape(self.alt)}" '
             f'width="{self.width}" height="{self.height}" loading="lazy">'
         )
 

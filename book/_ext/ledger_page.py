@@ -41,11 +41,8 @@ def entry(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
         "inferred": "yes" if claim.inferred else "no",
     }
     attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items())
-    image = ""
-    if copy := thumbnails().get(claim.id):
-        source = relative(f"{STORED}/{copy.file}")
-        size = f'width="{copy.width}" height="{copy.height}"'
-        image = f'<img class="thumb" src="{source}" {size} loading="lazy" alt="{escape(copy.alt)}">'
+    copy = thumbnails().get(claim.id)
+    image = copy.tag(relative(STORED), 'class="thumb" ') if copy else ""
     more = _more(claim, found, build, data)
     return card.html(claim, found, claim.id, attributes, image, more)
 

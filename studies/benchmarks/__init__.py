@@ -1,30 +1,13 @@
 """Speed, measured so that a slow minute of the machine hits all alike; no test asserts a time."""
 
-import argparse
-import os
 import random
 import time
 from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar
 
 import numpy as np
-import torch
 
 Name = TypeVar("Name", bound=Hashable)
-
-
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """A command line with the rounds, and the threads to use."""
-    options = argparse.ArgumentParser(description=(description or "").splitlines()[0])
-    options.add_argument("--threads", type=int, default=os.cpu_count())
-    options.add_argument("--rounds", type=int, default=15)
-    return options
-
-
-def parsed(options: argparse.ArgumentParser) -> argparse.Namespace:
-    values = options.parse_args()
-    torch.set_num_threads(values.threads)
-    return values
 
 
 def middle(ratios: np.ndarray) -> str:

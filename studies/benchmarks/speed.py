@@ -7,16 +7,19 @@ and 0.5 % less work. Rounds are interleaved and ratios taken within a round: a s
 machine hits all alike.
 """
 
+import os
 from collections.abc import Callable
 from itertools import product
+from typing import Literal
 
 import numpy as np
 import torch
+import tyro
 from torch import nn
 
 import minivit
 from minivit.import_torchvision import imported, patch_torchvision_import
-from studies.benchmarks import interleaved, middle, parsed, parser
+from studies.benchmarks import interleaved, middle
 
 PATCH = {"vit_b_32": 32, "vit_b_16": 16}
 BF16 = "minivit bf16"  # model.bfloat16(): the one line that the README documents
@@ -85,15 +88,17 @@ def compare(name: str, batch: int, backward: bool, rounds: int) -> None:
         print(f"  {library:14}{1e3 * seconds:9.1f} ms   {ratio} times minivit")
 
 
-def main() -> None:
-    options = parser(__doc__)
-    options.add_argument("--models", nargs="+", default=list(PATCH), choices=list(PATCH))
-    options.add_argument("--batches", nargs="+", type=int, default=[1, 8])
-    options = parsed(options)
-    print(f"{options.threads} threads")
-    for name, batch, backward in product(options.models, options.batches, (False, True)):
-        compare(name, batch, backward, options.rounds)
+def main(
+    models: tuple[Literal["vit_b_32", "vit_b_16"], ...] = ("vit_b_32", "vit_b_16"),
+    batches: tuple[int, ...] = (1, 8),
+    rounds: int = 15,
+    threads: int = os.cpu_count() or 1,
+) -> None:
+    torch.set_num_threads(threads)
+    print(f"{threads} threads")
+    for name, batch, backward in product(models, batches, (False, True)):
+        compare(name, batch, backward, rounds)
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -4,15 +4,17 @@ A step is a forward and a backward pass and AdamW, on the same random images, of
 the same network put together from ``nn.TransformerEncoderLayer``.
 """
 
+import os
 from collections.abc import Callable
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+import tyro
 from torch import Tensor, nn
 
 import minivit
-from studies.benchmarks import interleaved, middle, parsed, parser
+from studies.benchmarks import interleaved, middle
 from vitlab.training.optimiser import adamw
 from vitlab.training.recipe import Recipe
 
@@ -53,29 +55,27 @@ def step(model: nn.Module, batch: int, precision: str) -> Callable[[], None]:
     return call
 
 
-def main() -> None:
-    options = parser(__doc__)
-    options.add_argument("--batch", type=int, default=128)
-    options = parsed(options)
-    print(f"training, {options.threads} threads, batches of {options.batch}")
+def main(batch: int = 128, rounds: int = 15, threads: int = os.cpu_count() or 1) -> None:
+    torch.set_num_threads(threads)
+    print(f"training, {threads} threads, batches of {batch}")
     model = minivit.create("vit_32px")
     twins = {"minivit": model, "stock": Stock(model.config)}
     sizes = {side: sum(p.numel() for p in twin.parameters()) for side, twin in twins.items()}
     assert sizes["minivit"] == sizes["stock"], sizes
     steps = {
-        (side, precision): step(twin, options.batch, precision)
+        (side, precision): step(twin, batch, precision)
         for side, twin in twins.items()
         for precision in ("float32", "bfloat16")
     }
-    times = {key: np.array(values) for key, values in interleaved(steps, options.rounds).items()}
+    times = {key: np.array(values) for key, values in interleaved(steps, rounds).items()}
     for (side, precision), values in times.items():
         beside = middle(times["stock", precision] / values)
         in_float32 = np.median(times["stock", "float32"] / values)
         print(
-            f"  {side:8}{precision:9}{options.batch / np.median(values):8.0f} images/s   "
+            f"  {side:8}{precision:9}{batch / np.median(values):8.0f} images/s   "
             f"{beside} times stock, {in_float32:.2f} times stock in float32"
         )
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

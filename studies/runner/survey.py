@@ -1,7 +1,6 @@
 """A study that measures what exists, row by row."""
 
 import json
-import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -97,8 +96,8 @@ class Survey(Table):
         old = stored[name]
         torch.set_num_threads(1)
         near = {"rel_tol": 0 if same_machine(old, provenance()) else self.tolerance}
-        new = json.loads(json.dumps(self.measure(name)))
-        before, after = ({k: v for k, v in f.items() if k not in ABOUT} for f in (old, new))
+        results = old, self.measure(name)
+        before, after = ({k: v for k, v in f.items() if k not in ABOUT} for f in results)
         return agree(name, old, differences(before, after, near))
 
 
@@ -125,12 +124,9 @@ def plain(figures: Any, digits: str = ".4f") -> Any:
 
     With ``digits=".4g"`` they have four digits in all, with ``""`` they are not rounded.
     """
-    if isinstance(figures, dict):
-        return {key: plain(value, digits) for key, value in figures.items()}
-    if isinstance(figures, Tensor):
-        figures = figures.tolist()
-    if isinstance(figures, list | tuple):
-        return [plain(x, digits) for x in figures]
-    if figures is None or isinstance(figures, int | str):
-        return figures
-    return None if math.isnan(figures) else float(f"{figures:{digits}}")
+    text = json.dumps(figures, default=Tensor.tolist)
+    return json.loads(
+        text,
+        parse_float=lambda number: float(f"{float(number):{digits}}"),
+        parse_constant=lambda name: None if name == "NaN" else float(name),
+    )

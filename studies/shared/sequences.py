@@ -5,6 +5,7 @@ one pair, whose value is the answer. Where a pair is marked, its key is always t
 """
 
 import math
+from functools import partial
 from typing import Literal
 
 import torch
@@ -12,7 +13,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from minivit.vit import MLP
-from studies.shared.training import optimise
+from studies.shared.training import accuracy, optimise
 
 KEY, VALUES = 32, 8
 DIM = 64
@@ -98,10 +99,7 @@ def taught(kind: Kind, rate: float, seed: int, steps: int, marked: bool = False)
     return model
 
 
-@torch.no_grad()
 def right(model: Reader, length: int, seed: int, marked: bool = False, **how: float) -> float:
     """The fraction of new sequences of this length that a reader answers right."""
     tokens, answers = pairs(COUNT, length, Generator().manual_seed(seed), marked)
-    parts = zip(tokens.split(250), answers.split(250), strict=True)
-    hits = [(model(part, **how).argmax(1) == truth).sum() for part, truth in parts]
-    return (torch.stack(hits).sum() / COUNT).item()
+    return accuracy(partial(model, **how), tokens, answers)

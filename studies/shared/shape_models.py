@@ -120,12 +120,3 @@ class PerPatch(nn.Module):
         whole = hasattr(model, "tokens")
         tokens = model.tokens(images) if whole else to_tokens(model.features(images))
         return to_map(model.head(getattr(model, "norm", nn.Identity())(tokens)), GRID[0])
-
-
-def mean_iou(answers: Tensor, targets: Tensor) -> Tensor:
-    """Over the classes and the background: patches in both over patches in either."""
-    ratios = []
-    for k in range(CLASSES + 1):
-        one, other = answers == k, targets == k
-        ratios.append((one & other).sum() / (one | other).sum())
-    return torch.stack(ratios).nanmean()

@@ -66,7 +66,11 @@ LITTLE, MUCH = [0.1, 0.11, 0.12], [0.8, 0.81, 0.82]
         ({10: MUCH, 30: LITTLE, 100: LITTLE}, {"the next rate": LITTLE}, "holds"),  # not the first
         ({30: MUCH, 100: LITTLE}, {}, "holds; but refuted after 30 steps"),
         ({30: LITTLE, 100: LITTLE}, {"the next rate": MUCH}, "but refuted at the next rate"),
-        ({100: LITTLE}, {"equal training loss": [0.1, 0.5, 0.9]}, "but too uncertain to tell at equal training"),
+        (
+            {100: LITTLE},
+            {"equal training loss": [0.1, 0.5, 0.9]},
+            "but too uncertain to tell at equal training",
+        ),
         ({30: LITTLE, 100: [0.1, 0.5, 0.9]}, {}, "too uncertain to tell: the interval"),
     ],
 )

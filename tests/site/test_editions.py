@@ -5,8 +5,6 @@ import re
 
 import pytest
 
-from book.tools import notebooks
-from book.tools.address import ROOT
 from book.tools.edition.__main__ import build
 from book.tools.edition.solution_scan import leaks
 from book.tools.edition.tree import Edition, table, write
@@ -42,18 +40,8 @@ def test_gates_find_nothing_the_ledger_has_all_claims_and_headings_their_numbers
             assert number == 0 or edition.chapters is None or number in edition.chapters
 
 
-def test_students_read_no_solution_and_one_that_is_planted_is_found(built):
+def test_students_read_no_solution_and_others_do(built):
     edition, site = built
     left_out = table(edition if edition.student else Edition(student=True))[1]
     found = leaks(site, left_out)
-    if not edition.student:  # the same search, where solutions are
-        assert len(found) > 20
-        return
-    assert found == []
-    path = site / "_sources/book/02_attention.ipynb"
-    notebook = notebooks.read(path)
-    solved = notebooks.cells(ROOT / "book/solutions/02_attention.ipynb")
-    notebook.cells += [cell for cell in solved if "solution" in notebooks.tags(cell)]
-    notebooks.write(path, notebook)
-    names = {line.split(": ")[1] for line in leaks(site, left_out)}
-    assert {"antisymmetric_share", "grouped_query_attention", "chunked_attention"} <= names
+    assert found == [] if edition.student else len(found) > 20

@@ -12,24 +12,18 @@ from book.tools.wheels import NAMES
 CHAPTERS = sorted(path.name for path in ROOT.glob("book/*.ipynb"))
 
 
-def test_it_has_notebooks_and_packages_and_nothing_else_that_python_reads(handed_out):
+def test_it_has_notebooks_with_folded_code_packages_and_nothing_else_that_python_reads(handed_out):
     assert sorted(path.name for path in handed_out.glob("*.ipynb")) == CHAPTERS
     assert {path.name for path in handed_out.glob("wheels/*")} == set(NAMES)
     assert not list(handed_out.rglob("*.py"))
     for path in handed_out.glob("*.ipynb"):
         title, line, *_ = cells(path)
         assert title.source.startswith("# ") and line.source.startswith("%pip install wheels/")
+        folded = [cell for cell in cells(path) if "hide-input" in tags(cell)]
+        assert folded and all(cell.metadata.jupyter.source_hidden for cell in folded)
     pins = set(re.findall(r"^([\w.-]+)==", (handed_out / "requirements.txt").read_text(), re.M))
     assert {"torch", "jupyterlab", "PyYAML"} <= pins
     assert not {"sphinx", "pytest", "timm"} & pins
-
-
-def test_code_that_the_site_folds_is_closed_in_every_notebook(handed_out):
-    for path in handed_out.glob("*.ipynb"):
-        folded = [cell for cell in cells(path) if "hide-input" in tags(cell)]
-        assert folded
-        for cell in folded:
-            assert cell.metadata.get("jupyter", {}).get("source_hidden"), cell.source
 
 
 @pytest.mark.full
