@@ -44,7 +44,8 @@ def readings(
     """What ``measure`` makes of the rows with these names, wherever training ends.
 
     It takes what stands in each row under ``key``: after as many steps as in the study, 3 and 10
-    times as many, at the next rate, and where all have the loss of the one that ends highest.
+    times as many, at the next rate, and where all have the loss of the one that ends highest, if
+    the rows have a ``curve``.
     """
 
     def measured(chosen: Iterable[Row]) -> Measured:
@@ -54,7 +55,8 @@ def readings(
     by_steps = {int(chosen[0]["steps"]): measured(chosen) for chosen in lengths}
     bracketed = [chosen for chosen in lengths if "next" in chosen[0]][-1]
     others = {"the next rate": measured(row["next"] for row in bracketed)}
-    others["equal training loss"] = measure(*at_equal_loss(lengths[-1]))
+    if "curve" in lengths[-1][0]:
+        others["equal training loss"] = measure(*at_equal_loss(lengths[-1]))
     return Readings(by_steps, others)
 
 
