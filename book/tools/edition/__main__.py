@@ -39,9 +39,10 @@ def arguments(given: list[str] | None = None) -> Edition:
 def build(edition: Edition, folder: Path) -> int:
     # An edition for students has no launch buttons, which would open the whole book.
     address = {"MINIVIT_REPOSITORY": ""} if edition.student else {}
+    own = {"PYTHONPATH": str(folder)}  # before the repository, whose packages are installed
     program = Path(sys.executable).with_name("jupyter-book")
     command = [program, "build", ".", "-W", "-n", "--keep-going"]
-    return subprocess.run(command, cwd=folder, env=os.environ | address).returncode
+    return subprocess.run(command, cwd=folder, env=os.environ | address | own).returncode
 
 
 def main() -> int:
