@@ -7,6 +7,7 @@ from html import escape
 
 from jinja2 import Template
 
+from book._ext import direction
 from book._ext.edition import address, in_this_edition
 from book._ext.figures import STORED, thumbnails
 from course.claims import card
@@ -61,6 +62,7 @@ def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> Iterat
         where = f'<a href="{page}#verdict-{claim.id}">{title}</a>' if page else title
         yield "Where", where + ", which this book leaves out" * (not in_this_edition(name))
         yield "Repeat it", "<br>".join(_commands(claim))
+        yield from direction.told(direction.paths({claim.id: found})[claim.id])
     if others := data["others"]:
         agree = sum(other["agrees"] for other in others)
         words = "; ".join(f"{o['model']} {o['figure']}, {o['word']}" for o in others)
