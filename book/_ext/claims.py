@@ -128,11 +128,10 @@ def lead_to_the_ledger(app: Sphinx, page: str, template: str, context: dict, doc
     address, paths = relative(f"{LEDGER}.html", page), direction.paths(verdicts())
 
     def longer(card: re.Match) -> str:
-        path = "".join(
-            f"<dt>{term}</dt><dd>{text}</dd>" for term, text in direction.told(paths[card[2]])
-        )
         link = f'<a href="{address}#{card[2]}">{card[2]} in the ledger</a>'
-        return f"{card[1]}{path}<dt>Cite or repeat it</dt><dd>{link}</dd></dl></details>"
+        lines = [*direction.told(paths[card[2]]), ("Cite or repeat it", link)]
+        listed = "".join(f"<dt>{heading}</dt><dd>{text}</dd>" for heading, text in lines)
+        return f"{card[1]}{listed}</dl></details>"
 
     if "body" in context:
         context["body"] = CARD.sub(longer, context["body"])

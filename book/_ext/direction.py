@@ -3,21 +3,18 @@
 from collections import Counter
 from itertools import groupby
 
+from jinja2 import Template
+
+from course.claims.card import css_class
 from course.claims.ledger import Found
-from course.claims.rows import load
+from course.claims.rows import BOOK, load
 from vitlab.claims.rules import NO, YES, word_of
 
-DISTANCE = {  # from the claim, of words without their kind; other words are on no scale
-    "holds": 0,
-    "qualified": 1,
-    "weaker than claimed": 2,
-    "not seen at this scale": 2,  # which the book once said
-    "too uncertain to tell": 3,
-    "depends on training": 3,
-    "the opposite was seen here": 4,
-    "refuted": 5,
-}
-WAYS = ("softened", "as at first", "sharpened", "set apart")
+# How far a word is from the claim, whatever the kind of qualified; the others are on no scale.
+# "Not seen at this scale" was a word once.
+DISTANCE = {"holds": 0, "qualified": 1, "weaker than claimed": 2, "not seen at this scale": 2,
+            "too uncertain to tell": 3, "depends on training": 3, NO[1]: 4, NO[0]: 5}  # fmt: skip
+WAYS = ("softened", "the same", "sharpened", "set apart")
 Paths = dict[str, list[str]]
 
 
@@ -42,12 +39,10 @@ def ends(paths: Paths) -> list[tuple[str, str]]:
 
 def way(first: str, last: str) -> str:
     """Which of ``WAYS`` leads from one word to another."""
-    if first == last:
-        return "as at first"
-    if not {first, last} <= DISTANCE.keys():
+    if first != last and not {first, last} <= DISTANCE.keys():
         return "set apart"
-    step = DISTANCE[last] - DISTANCE[first]
-    return "softened" if step < 0 else "sharpened" if step else "as at first"
+    step = DISTANCE.get(last, 0) - DISTANCE.get(first, 0)
+    return WAYS[1 + (step > 0) - (step < 0)]
 
 
 def counts(paths: Paths) -> dict[str, int]:
@@ -67,15 +62,7 @@ def table(paths: Paths) -> str:
     """A row for each first word: how many claims had it, and what they have now."""
     pairs = Counter(ends(paths))
     order = [*DISTANCE, *sorted({word for pair in pairs for word in pair} - DISTANCE.keys())]
-    head = "".join(f'<th scope="col">{title}</th>' for title in ("first word", *WAYS))
-    rows = [f"<thead><tr>{head}</tr></thead><tbody>"]
-    for first in order:
-        now = {last: pairs[first, last] for last in order if pairs[first, last]}
-        cells = (
-            "<br>".join(f"{now[last]} {last}" for last in now if way(first, last) == name)
-            for name in WAYS
-        )
-        if now:
-            row = "".join(f"<td>{cell}</td>" for cell in cells)
-            rows.append(f'<tr><th scope="row">{first} ({sum(now.values())})</th>{row}</tr>')
-    return f'<table class="table first-words">{"".join(rows)}</tbody></table>'
+    rows = {a: {b: pairs[a, b] for b in order if pairs[a, b]} for a in order}
+    short = {a: css_class(a).removeprefix("verdict-").replace("too", "uncertain") for a in order}
+    template = Template((BOOK / "_templates/first_words.html").read_text(encoding="utf-8"))
+    return template.render(rows=rows, short=short, ways=WAYS, way=way)

@@ -57,12 +57,12 @@ def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> Iterat
     if found is None:
         yield "Where", f"{title}, will answer for it"
     else:
+        yield from direction.told(direction.paths({claim.id: found})[claim.id])
         name = f"book/{claim.chapter}"
         page = address(name, relative(f"{name}.html"))
         where = f'<a href="{page}#verdict-{claim.id}">{title}</a>' if page else title
         yield "Where", where + ", which this book leaves out" * (not in_this_edition(name))
         yield "Repeat it", "<br>".join(_commands(claim))
-        yield from direction.told(direction.paths({claim.id: found})[claim.id])
     if others := data["others"]:
         agree = sum(other["agrees"] for other in others)
         words = "; ".join(f"{o['model']} {o['figure']}, {o['word']}" for o in others)

@@ -19,14 +19,14 @@ PATHS = {
 
 def test_words_are_counted_by_where_they_began_and_ended():
     assert direction.counts(PATHS) == {
-        **{"softened": 2, "as at first": 2, "sharpened": 2, "set apart": 1},
+        **{"softened": 2, "the same": 2, "sharpened": 2, "set apart": 1},
         **{"other-words": 6, "first-no": 3, "no-to-yes": 1, "no-to-no": 1, "yes-to-less": 1},
     }
 
 
 @pytest.mark.parametrize("word", direction.DISTANCE)
 def test_a_way_back_is_the_contrary_of_the_way(word):
-    contrary = dict(zip(direction.WAYS, ("sharpened", "as at first", "softened"), strict=False))
+    contrary = dict(zip(direction.WAYS, ("sharpened", "the same", "softened"), strict=False))
     for other in direction.DISTANCE:
         assert direction.way(other, word) == contrary[direction.way(word, other)]
 
@@ -35,9 +35,8 @@ def test_the_table_has_each_claim_once_in_the_row_of_its_first_word():
     table = direction.table(PATHS)
     assert table.count("<tr>") == 7  # with the heading
     opposite = '<th scope="row">the opposite was seen here (2)</th>'
-    assert (
-        f"{opposite}<td>1 too uncertain to tell</td><td></td><td>1 refuted</td><td></td>" in table
-    )
+    row = f"{opposite}<td>1 uncertain</td><td></td><td>1 refuted</td><td></td></tr>"
+    assert row in table.replace("\n", "")
 
 
 def test_a_path_takes_its_last_word_from_the_output_and_says_no_word_twice_in_a_row():
