@@ -129,7 +129,7 @@ def lead_to_the_ledger(app: Sphinx, page: str, template: str, context: dict, doc
 
     def longer(card: re.Match) -> str:
         link = f'<a href="{address}#{card[2]}">{card[2]} in the ledger</a>'
-        lines = [*direction.told(paths[card[2]]), ("Cite or repeat it", link)]
+        lines = [*direction.told(paths.get(card[2], [])), ("Cite or repeat it", link)]
         listed = "".join(f"<dt>{heading}</dt><dd>{text}</dd>" for heading, text in lines)
         return f"{card[1]}{listed}</dl></details>"
 
