@@ -9,6 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
+from book._ext import direction
 from book._ext.chapters import MAP
 from book._ext.ledger_page import LEDGER, chips, relative, word
 from book._ext.pages import html, refused
@@ -41,7 +42,6 @@ def counts(found: dict[str, Found]) -> dict[str, int]:
         "before": sum(claim.before for claim in ruled),
         "together": sum(not claim.before for claim in ruled),
         "amended": sum(bool(claim.amended) for claim in ruled),
-        "other-words": sum(any(a.verdict for a in claim.amended) for claim in ruled),
         "intervals": intervals,
         "misses": round(intervals / MISSES),
         "one-figure": sum(
@@ -49,6 +49,7 @@ def counts(found: dict[str, Found]) -> dict[str, int]:
         ),
         "proofs": sum(claim.basis == "proved" for claim in answered),
         "inferred": sum(bool(claim.inferred) for claim in claims.values()),
+        **direction.counts(direction.paths(found)),
     }
 
 
@@ -104,6 +105,14 @@ class ClaimGrid(SphinxDirective):
         return [tiles, html(chips(Counter(words.values())))]
 
 
+class FirstWords(SphinxDirective):
+    """The words that verdicts had first, beside those that they have now."""
+
+    def run(self):
+        note_dependencies(self.env)
+        return [html(direction.table(direction.paths(verdicts())))]
+
+
 def _link(page: str, claim: Claim) -> nodes.reference:
     uri = f"{relative(f'{LEDGER}.html', page)}#{claim.id}"
     return nodes.reference("", claim.id, refuri=uri, internal=True, reftitle=claim.statement)
@@ -115,11 +124,17 @@ def note_dependencies(env: BuildEnvironment) -> None:
 
 
 def lead_to_the_ledger(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
-    """Gives a chapter's cards, stored in its notebook, a link that only pages can have."""
-    address = rf"{relative(f'{LEDGER}.html', page)}#\2"
-    link = rf'<dt>Cite or repeat it</dt><dd><a href="{address}">\2 in the ledger</a></dd>'
+    """Gives a chapter's cards, stored in its notebook, their path and a link to the ledger."""
+    address, paths = relative(f"{LEDGER}.html", page), direction.paths(verdicts())
+
+    def longer(card: re.Match) -> str:
+        link = f'<a href="{address}#{card[2]}">{card[2]} in the ledger</a>'
+        lines = [*direction.told(paths.get(card[2], [])), ("Cite or repeat it", link)]
+        listed = "".join(f"<dt>{heading}</dt><dd>{text}</dd>" for heading, text in lines)
+        return f"{card[1]}{listed}</dl></details>"
+
     if "body" in context:
-        context["body"] = CARD.sub(rf"\1{link}</dl></details>", context["body"])
+        context["body"] = CARD.sub(longer, context["body"])
 
 
 def setup(app: Sphinx) -> None:
@@ -127,3 +142,4 @@ def setup(app: Sphinx) -> None:
     for name, role in (("claim", ClaimRole), ("count", NumberRole), ("measured", NumberRole)):
         app.add_role(name, role())
     app.add_directive("claim-grid", ClaimGrid)
+    app.add_directive("first-words", FirstWords)

@@ -7,6 +7,7 @@ from html import escape
 
 from jinja2 import Template
 
+from book._ext import direction
 from book._ext.edition import address, in_this_edition
 from book._ext.figures import STORED, thumbnails
 from course.claims import card
@@ -53,6 +54,7 @@ def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> Iterat
     if found is None:
         yield "Where", f"{title}, will answer for it"
     else:
+        yield from direction.told(direction.paths({claim.id: found})[claim.id])
         name = f"book/{claim.chapter}"
         page = address(name, relative(f"{name}.html"))
         where = f'<a href="{page}#verdict-{claim.id}">{title}</a>' if page else title
