@@ -70,7 +70,8 @@ class Measurement:
         require(math.isfinite(result.figure), f"{what}: {result.figure}")
         each = result.each
         require(each is None or each.isfinite().all(), f"{what} for some of the images")
-        return replace(result, untrained=self._before_training(subject))
+        before = self._before_training(subject)
+        return replace(result, untrained=before) if before else result
 
     def _before_training(self, subject: Subject) -> Measured | None:
         """The same of the model before training, on a few of the images, where it can be asked."""

@@ -206,7 +206,7 @@ def test_without_images_they_are_generated_at_the_size_of_the_model(audit):
     code, report, printed = audit(images="", count=6)
     assert code == 0 and report["A03"]["state"] == "cannot be asked"
     assert "no model was made for" in report["images"]["worth"] and not report["images"]["source"]
-    assert report["agreement"] is report["untrained"] is None and " of " not in printed.out
+    assert report["agreement"] is report["untrained"] is None and "claims agree" not in printed.out
     assert "on images that the model is not for" in printed.out
     assert audit(images="SHAPES", count=6)[1]["agreement"] is None  # has no digits
     report = audit("--claims", "A01", "--untrained", model="vit_32px", count=3)[1]

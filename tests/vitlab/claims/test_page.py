@@ -58,7 +58,7 @@ def test_the_page_says_what_was_measured_asks_nothing_of_anybody_and_runs_nothin
         "This model is untrained",
         "0.35 (0.145 to 0.555) qualified, in part 0.10: too uncertain to tell 0.40: holds same side",
         "0.35 (0.145 to 0.555); no different from the same model untrained, 0.10; far: 99.",
-        "-0.20 powers of ten refuted 0.10 powers of ten: qualified, in part other side",
+        "-0.20 powers of ten refuted 0.10: qualified, in part other side",
         "Could not be asked of this model: no <b>attention</b> | at all",
         "Failed: an error in the audit: KeyError: 'x'",
         report["model"]["weights"],
