@@ -61,9 +61,10 @@ def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> Iterat
         yield "Where", where + ", which this book leaves out" * (not in_this_edition(name))
         yield "Repeat it", "<br>".join(_commands(claim))
     if others := data["others"]:
-        agree = sum(other["agrees"] for other in others)
+        agree = f"{sum(other['agrees'] for other in others)} of {len(others)} agree"
+        agree = "decided by proof, so not counted" if claim.basis == "proved" else agree
         words = "; ".join(f"{o['model']} {o['figure']}, {o['word']}" for o in others)
-        yield "Other models", f"{agree} of {len(others)} agree: {escape(words)}"
+        yield "Other models", f"{agree}: {escape(words)}"
     yield "Permalink", f'<a href="#{claim.id}">{escape(data["url"])}</a>'
     entry = escape(bibtex(data, build))  # no <pre>: the theme's script measures each of them
     folded = f"<summary>BibTeX</summary><code>{entry}</code>"

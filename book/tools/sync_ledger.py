@@ -36,6 +36,7 @@ def rows() -> dict[str, Any]:
     carried = [
         {field: row[field] for field in FIELDS.split()}
         | {"format": claims[row["id"]].format, "question": claims[row["id"]].question}
+        | {"proved": row["basis"] == "proved"}
         for row in data["claims"]
         if claims[row["id"]].question
     ]

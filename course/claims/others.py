@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from course.claims.rows import BOOK
-from vitlab.claims.ledger import Claim, agreement, claims, half_of, measured, read
+from vitlab.claims.ledger import AGREE, Claim, claims, measured, read
 
 
 def files() -> list[Path]:
@@ -29,18 +29,18 @@ def others_of(name: str) -> list[dict[str, Any]]:
 def others(audits: Iterable[Mapping[str, Any]], claim: Claim) -> list[dict[str, Any]]:
     """What stored audits say of a claim, by today's rule, as ``ledger.schema.json`` has it.
 
-    Untrained models are left out, and those on which the book itself measured the claim.
+    Left out are untrained models, those on which the book itself measured the claim, and what was
+    measured on images that the model is not for.
     """
     results = []
     for audit in audits:
         name = audit["model"]["name"]
         own = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", claim.setting)
-        if audit["model"]["untrained"] or own:
+        if audit["model"]["untrained"] or own or not audit["images"]["suit"]:
             continue
         for row in measured(audit):
             if row["id"] == claim.id:
-                word = claim.decide(row["figure"], half_of(row))
-                agrees = agreement(word, claim.word) in ("same word", "same side")
-                figure = claim.printed(row["figure"])
-                results.append({"model": name, "word": word, "figure": figure, "agrees": agrees})
+                said = claim.judge(row)
+                found = {"word": said["word"], "figure": said["printed"]}
+                results.append({"model": name} | found | {"agrees": said["agreement"] in AGREE})
     return results

@@ -15,7 +15,7 @@ from course.claims.export import ledger, table
 from course.claims.ledger import Found
 from course.claims.others import files, others
 from course.claims.rows import load
-from vitlab.claims.ledger import SCHEMA, agreement, claims, half_of, measured, read
+from vitlab.claims.ledger import SCHEMA, agreement, claims, measured, read
 from vitlab.claims.rules import word_of
 
 BUILD = Build("0123456789ab", "2026-11-22", "https://example.org/")
@@ -116,14 +116,33 @@ def test_stored_audits_follow_the_schema_and_their_words_are_those_of_the_rules(
     for path in files():
         for row in measured(read(path)):
             if claim := claims().get(row["id"]):
-                word = claim.decide(row["figure"], half_of(row))
-                expected = word, agreement(word, claim.word)
-                assert (row["word"], row["agreement"]) == expected, (path.stem, row["id"])
+                for judged in filter(None, (row, row["untrained"])):
+                    assert claim.judge(judged).items() <= judged.items(), (path.stem, row["id"])
 
 
 def audit(name, figure, low=None, high=None, untrained=False, state="measured", claim="L20"):
     row = {"id": claim, "state": state, "figure": figure, "low": low, "high": high}
-    return {"model": {"name": name, "untrained": untrained}, "claims": [row]}
+    images = {"suit": name != "of other images"}
+    return {"model": {"name": name, "untrained": untrained}, "images": images, "claims": [row]}
+
+
+def test_weaker_is_neither_holds_nor_qualified_and_a_figure_of_the_other_sign_does_not_agree():
+    holds, part, weak, no = "holds", "qualified, in part", "weaker than claimed", "refuted"
+    for words, expected in (
+        ((holds, part), "same side"), (("qualified, misprinted", part), "same side"),
+        ((weak, weak), "same word"), ((weak, holds), "other side"), ((weak, part), "other side"),
+        ((weak, no), "other side"), (("the opposite was seen here", no), "same side"),
+        ((no, part), "other side"), (("too uncertain to tell",) * 2, "undecided"),
+        (("depends on training", weak), "undecided"), (("cannot be measured here", no), "undecided"),
+    ):  # fmt: skip
+        assert agreement(*words) == agreement(*words[::-1]) == expected, words
+    assert claims()["H29"].value > 0 and claims()["H29"].word == part
+    for figure, half, expected in (
+        (0.1, 0.05, "same word"), (-0.04, 0.05, "same word"), (-0.04, 0.03, "other sign"),
+        (-0.3, 0.1, "same side"),
+    ):  # fmt: skip
+        (row,) = audit("a", figure, figure - half, figure + half)["claims"]
+        assert claims()["H29"].judge(row)["agreement"] == expected, figure
 
 
 def test_other_models_are_judged_by_today_s_rule_which_holds_from_0_3_and_is_qualified_from_0():
@@ -143,6 +162,7 @@ def test_untrained_models_the_book_s_own_and_what_was_not_measured_are_not_count
     assert "cifar10_vit," in claim.setting
     audits = [
         audit("a", 0.5, untrained=True),
+        audit("of other images", 0.5),
         audit("cifar10_vit", 0.5),
         audit("a", None, state="cannot be asked"),
         audit("a", 0.5, claim="C13"),

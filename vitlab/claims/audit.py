@@ -19,7 +19,7 @@ from minivit.files import atomic_write, fingerprint
 from minivit.preprocessing import Preprocess
 from vitlab.calls import expect
 from vitlab.claims.images import images_for
-from vitlab.claims.ledger import AGREEMENTS, FORMAT, agreement, claims, half_of
+from vitlab.claims.ledger import AGREEMENTS, FORMAT, claims, half_of
 from vitlab.claims.measurements import ask
 from vitlab.claims.measuring import Subject, why_not
 from vitlab.convert.open_model import open_any
@@ -57,7 +57,7 @@ class Audit:
             why = why_not(each.model.to(pixels.device), pixels[:batch_size])
             runs = f"a model {each.name} that runs on images {list(pixels.shape[1:])}"
             expect(not why, runs, why)
-        make, scaled = opened.untrained, opened.preprocess
+        make, scaled = None if untrained else opened.untrained, opened.preprocess
         self.subject = Subject(
             opened.model,
             pixels,
@@ -69,6 +69,7 @@ class Audit:
         )
         name = {"name": model, "licence": opened.licence, "untrained": untrained}
         self.conditions: dict[str, Any] = {  # under which an answer that is kept holds
+            "format": FORMAT,
             "model": name | about(opened.model),
             "beside": {"name": beside, **about(other.model)} if other else None,
             "images": self.images.sha256,
@@ -105,20 +106,23 @@ class Audit:
     def report(self, answers: Iterable[Mapping[str, Any]], command: str) -> dict[str, Any]:
         """The audit as JSON takes it, which its page and its tables are made from."""
         rows = [_with_book(answer) for answer in answers]
-        states, agreements = (Counter(row[key] for row in rows) for key in ("state", "agreement"))
+        states = Counter(row["state"] for row in rows)
+        counted = [row for row in rows if row["state"] == "measured" and not row["proved"]]
+        before = [row["untrained"] for row in counted if row["untrained"]]
         count, *size = self.images.pixels.shape
-        fields = ("source", "sha256", "unlabelled", "skipped", "worth")
+        fields = ("source", "sha256", "unlabelled", "skipped", "worth", "suit")
         images = {name: getattr(self.images, name) for name in fields}
         images |= {"count": count, "size": size, "labels": self.images.labels is not None}
         return {
-            "format": FORMAT,
             **self.conditions,
             "images": images,
             "count": self.count,
             "command": command,
             "date": date.today().isoformat(),
             "states": {state: states[state] for state in STATES},
-            "agreement": {name: agreements[name] for name in AGREEMENTS},
+            "proved": states["measured"] - len(counted),
+            "agreement": _sums(counted) if self.images.suit else None,
+            "untrained": _sums(before) if self.images.suit and before else None,
             "claims": rows,
         }
 
@@ -158,19 +162,29 @@ def about(model: nn.Module) -> dict[str, Any]:
     }
 
 
+def _sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How many of the words agree with the book's, and in which way."""
+    found = Counter(row["agreement"] for row in rows)
+    return {name: found[name] for name in AGREEMENTS}
+
+
 def _with_book(row: Mapping[str, Any]) -> dict[str, Any]:
     """An answer with what the book says of the claim."""
-    claim, figure = claims()[row["id"]], row["figure"]
-    word = None if figure is None else claim.decide(figure, half_of(row))
+    claim, before = claims()[row["id"]], row["untrained"]
+    direction = None
+    if before:
+        gap, noise = row["figure"] - before["figure"], half_of(row) + half_of(before)
+        direction = "alike" if abs(gap) <= noise else "above" if gap > 0 else "below"
     book = ("word", "verdict", "value", "low", "high", "measure", "setting", "url")
     return {
         **row,
         "asks": claim.question,
         "statement": claim.statement,
         "unit": claim.unit,
-        "printed": "" if figure is None else claim.printed(figure),
-        "word": word,
-        "agreement": agreement(word, claim.word) if word else None,
+        "proved": claim.proved,
+        **claim.judge(row),
+        "untrained": before and {**before, **claim.judge(before)},
+        "direction": direction,
         "rule": str(claim.rule),
         "because": claim.because,
         "book": {"printed": claim.figure} | {name: getattr(claim, name) for name in book},

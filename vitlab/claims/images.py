@@ -42,6 +42,11 @@ class Images:
     unlabelled: str = "generated images have none"  # why there are no labels
     skipped: tuple[str, ...] = ()  # files that could not be read, "path: reason"
 
+    @property
+    def suit(self) -> bool:
+        """Whether the model may be made for such: the user's own, or a data set of its classes."""
+        return bool(self.source) and (self.source not in SOURCES or self.labels is not None)
+
     @cached_property
     def sha256(self) -> str:
         """The hash of every pixel and label."""

@@ -7,17 +7,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vitlab.claims.rules import NO, UNCERTAIN, YES, Rule, word_of
+from vitlab.claims.rules import NO, QUALIFIED, WEAKER, Rule, word_of
 
 LEDGER = Path(__file__).with_name("ledger.json")  # `python -m book.tools.sync_ledger` writes it
 SCHEMA = Path(__file__).with_name("audit.schema.json")  # says what each field of an audit means
-FORMAT = 1  # of an audit
+FORMAT = 2  # of an audit
 AGREEMENTS = {
     "same word": "the rule gives this model the same word as the book's",
-    "same side": "a different word, but the same yes or no",
-    "other side": "yes where the book says no, or no where it says yes",
+    "same side": "another word; but both say that the claim holds, if qualified, or both deny it",
+    "other sign": "qualified as in the book, but for a figure that is certainly of the other sign",
+    "other side": "one holds, if qualified, the other is weaker or denied; or weaker and denied",
     "undecided": "the interval, or the book's, spans both yes and no",
 }
+AGREE = ("same word", "same side")
+SIDES = (("holds", *QUALIFIED), (WEAKER,), NO)
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class Claim:
     unit: str
     format: str  # of the figure, as in Python's f-strings
     rule: Rule
+    proved: bool  # so that the word says little of a model: it is not counted
     word: str
     verdict: str
     value: float
@@ -41,9 +45,18 @@ class Claim:
     figure: str  # as the book prints it
     url: str  # from the book's root
 
-    def decide(self, figure: float, half: float) -> str:
-        """The word of the rule for a figure and half its interval, without the book's sentence."""
-        return word_of(self.rule.decide(figure, half))
+    def judge(self, row: Mapping[str, Any]) -> dict[str, str | None]:
+        """What the rule says of a figure and its interval: no sentence, which is the book's."""
+        figure, half = row["figure"], half_of(row)
+        if figure is None:
+            return {"printed": "", "word": None, "agreement": None}
+        word = word_of(self.rule.decide(figure, half))
+        found = agreement(word, self.word)
+        low, high = (self.value if end is None else end for end in (self.low, self.high))
+        turned = figure + half < 0 < low or high < 0 < figure - half
+        if turned and found in AGREE and word in QUALIFIED:
+            found = "other sign"
+        return {"printed": self.printed(figure), "word": word, "agreement": found}
 
     def printed(self, x: float) -> str:
         """A figure with the digits that the book prints, and its unit."""
@@ -63,11 +76,12 @@ def claims() -> dict[str, Claim]:
 
 def agreement(word: str, book: str) -> str:
     """One of ``AGREEMENTS``, for the words of another model and of the book's."""
-    if word == book and word != UNCERTAIN:
-        return "same word"
-    if any(word in side and book in side for side in (YES, NO)):
-        return "same side"
-    return "other side" if {word, book} <= {*YES, *NO} else "undecided"
+    mine, theirs = ([side for side in SIDES if one in side] for one in (word, book))
+    if not mine or not theirs:
+        return "undecided"
+    if mine != theirs:
+        return "other side"
+    return "same word" if word == book else "same side"
 
 
 def read(path: Path) -> dict[str, Any]:

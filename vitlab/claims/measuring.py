@@ -44,8 +44,9 @@ class Measured:
 
     figure: float
     each: Float[Tensor, "images"] | None = None  # the same by image or group, for an interval
-    baselines: Mapping[str, float] = field(default_factory=dict)  # "untrained", "uniform attention"
+    baselines: Mapping[str, float] = field(default_factory=dict)  # "uniform attention", by name
     curves: Mapping[str, Float[Tensor, "layers"]] = field(default_factory=dict)  # by name
+    untrained: "Measured | None" = None  # what the model before training gives
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,10 @@ class Measurement:
     claim: str  # its id in the ledger
     function: Callable[[Subject], Measured]  # gives the figure, or raises
     slow: bool = False  # whether --quick leaves it out
-    untrained: bool = False  # whether the figure before training is a baseline
+    untrained: bool = False  # whether the model before training is asked, too
 
     def measure(self, subject: Subject) -> Measured:
-        """The figure and its baselines; NotApplicable where an instrument or the model refused."""
+        """The figure, and before training; NotApplicable where an instrument or model refused."""
         try:
             result = self.function(subject)
         except Exception as error:
@@ -69,10 +70,20 @@ class Measurement:
         require(math.isfinite(result.figure), f"{what}: {result.figure}")
         each = result.each
         require(each is None or each.isfinite().all(), f"{what} for some of the images")
-        if not self.untrained:
-            return result
-        before = before_training(subject, lambda twin: self.function(twin).figure)
-        return replace(result, baselines={**result.baselines, **before})
+        before = self._before_training(subject)
+        return replace(result, untrained=before) if before else result
+
+    def _before_training(self, subject: Subject) -> Measured | None:
+        """The same of the model before training, on a few of the images, where it can be asked."""
+        if not self.untrained or subject.untrained is None:
+            return None
+        model, images = subject.untrained().eval(), subject.images[:FEW]
+        labels = None if subject.labels is None else subject.labels[:FEW]
+        twin = replace(subject, model=model, images=images, labels=labels, untrained=None)
+        try:
+            return self.measure(twin)
+        except NotApplicable:  # as for positions that begin as zeros
+            return None
 
 
 MEASUREMENTS: dict[str, Measurement] = {}  # by claim
@@ -87,25 +98,6 @@ def measures(*claims: str, slow: bool = False, untrained: bool = False) -> Calla
         return function
 
     return register
-
-
-def before_training(
-    subject: Subject, measure: Callable[[Subject], float], of: nn.Module | None = None
-) -> dict[str, float]:
-    """The figure of the model before training, on a few of the images, where it has one; none if
-    the figure is ``of`` the other model."""
-    if subject.untrained is None or of not in (None, subject.model):
-        return {}
-    labels = None if subject.labels is None else subject.labels[:FEW]
-    model, images = subject.untrained().eval(), subject.images[:FEW]
-    twin = replace(subject, model=model, images=images, labels=labels, untrained=None)
-    try:
-        figure = measure(twin)
-    except Exception as error:
-        if refusal(error) is None:
-            raise
-        return {}  # as for positions that begin as zeros
-    return {"untrained": figure} if math.isfinite(figure) else {}
 
 
 def refusal(error: Exception) -> str | None:

@@ -14,7 +14,8 @@ from vitlab.extras import extra
 
 KINDS = ("with a condition", "for another reason", "misprinted", "in part")
 QUALIFIED = tuple(f"qualified, {kind}" for kind in KINDS)
-YES = ("holds", *QUALIFIED, "weaker than claimed")  # from the strongest to the weakest
+WEAKER = "weaker than claimed"
+YES = ("holds", *QUALIFIED, WEAKER)  # from the strongest to the weakest
 NO = ("refuted", "the opposite was seen here")  # likewise
 UNCERTAIN = "too uncertain to tell"
 DEPENDS = "depends on training"  # uncertain too, since it changes with when training ends

@@ -12,19 +12,19 @@ from vitlab.commands import audit as command
 RULE = Rule.parse({">= 0.3": "holds", ">= 0": "qualified, in part: half", "otherwise": "refuted"})
 
 
-def claim(name, word, value, low=None, high=None, unit=""):
+def claim(name, word, value, low=None, high=None, unit="", proved=False):
     statement, question = f"What {name} says <of> a model.", f"Does this model do {name}?"
     about = (statement, question, "A figure.", "cifar10_vit, one model", "By convention.")
     verdict, url = f"{word}: in the book", f"book/ledger.html#{name}"
     book = (word, verdict, value, low, high, f"{value:.2f}", url)
-    return Claim(name, *about, unit, ".2f", RULE, *book)
+    return Claim(name, *about, unit, ".2f", RULE, proved, *book)
 
 
 CLAIMS = {
     "A01": claim("A01", "holds", 0.4, low=0.35, high=0.45),
     "A02": claim("A02", "qualified, in part", 0.1, unit="powers of ten"),
     "A03": claim("A03", "refuted", -1.0),
-    "A04": claim("A04", "holds", 0.5),
+    "A04": claim("A04", "holds", 0.5, proved=True),
     "A05": claim("A05", "holds", 0.5),
 }
 
@@ -58,7 +58,7 @@ FUNCTIONS = {"A01": brightness, "A02": confidence, "A03": mean_label, "A04": ran
 def install(setter):
     """Puts the small measurements in the place of the package's; gives the mapping that is read."""
     measurements = {
-        name: Measurement(name, function, slow=function is random)
+        name: Measurement(name, function, function is random, untrained=function is confidence)
         for name, function in FUNCTIONS.items()
     }
     setter(package, "MEASUREMENTS", measurements)

@@ -17,7 +17,7 @@ from book.tools.address import ROOT
 from tests.vitlab.claims import small
 from vitlab.claims import images
 from vitlab.claims.images import images_for
-from vitlab.claims.ledger import SCHEMA
+from vitlab.claims.ledger import AGREEMENTS, SCHEMA
 from vitlab.claims.measurements import ask
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable, Subject
 from vitlab.commands import main
@@ -68,11 +68,17 @@ def test_a_report_has_figures_intervals_words_and_whether_they_agree(audit, tmp_
     row = report["A01"]
     assert report["images"]["size"] == [1, 8, 8] and report["images"]["labels"]
     assert row["low"] < row["figure"] < row["high"] and row["count"] == 12
-    assert row["word"] == small.CLAIMS["A01"].decide(row["figure"], row["high"] - row["figure"])
+    assert row["word"] == small.CLAIMS["A01"].judge(row)["word"] and row["untrained"] is None
     assert report["A02"]["word"] == "holds" and report["A02"]["agreement"] == "same side"
+    twin = report["A02"]["untrained"]  # ten classes: by chance 0.1
+    assert 0.1 < twin["figure"] < 0.3 and twin["word"] == "qualified, in part"
+    assert (twin["agreement"], report["A02"]["direction"]) == ("same word", "above")
     assert report["A02"]["printed"].endswith(" powers of ten") and report["A02"]["low"] is None
     assert (report["A03"]["word"], report["A03"]["agreement"]) == ("holds", "other side")
-    assert " of 4 measured claims agree" in printed.out
+    assert report["proved"] == 1 and sum(report["agreement"].values()) == 3  # A04 is not counted
+    assert report["untrained"] == dict.fromkeys(AGREEMENTS, 0) | {"same word": 1}
+    said = "1 of 3 measured claims agree with the book, 1 is undecided. The same model untrained "
+    assert f"{said}agrees on 1 of 1. " in printed.out and "and not counted: 1." in printed.out
     assert [line.split()[0] for line in printed.err.splitlines()] == ["A01", "A02", "A03", "A04"]
     validation = [sys.executable, "-m", "check_jsonschema", "--schemafile", SCHEMA]
     subprocess.run([*validation, tmp_path / "out/audit.json"], check=True, capture_output=True)
@@ -197,9 +203,12 @@ def test_labels_are_the_index_of_a_folder_s_name_among_the_model_s_classes(folde
 
 
 def test_without_images_they_are_generated_at_the_size_of_the_model(audit):
-    code, report, _ = audit(images="", count=6)
+    code, report, printed = audit(images="", count=6)
     assert code == 0 and report["A03"]["state"] == "cannot be asked"
     assert "no model was made for" in report["images"]["worth"] and not report["images"]["source"]
+    assert report["agreement"] is report["untrained"] is None and "claims agree" not in printed.out
+    assert "on images that the model is not for" in printed.out
+    assert audit(images="SHAPES", count=6)[1]["agreement"] is None  # has no digits
     report = audit("--claims", "A01", "--untrained", model="vit_32px", count=3)[1]
     assert report["images"]["size"] == [3, 32, 32] and report["model"]["untrained"]
 
@@ -270,8 +279,8 @@ def test_a_claim_measured_again_is_the_same_and_a_forged_one_is_caught(audit, tm
 
 ROW = {"id": "A01", "state": "measured", "figure": "none", "low": None}
 NOTHING = [
-    "", "[]", '{"format": 2}', '{"format": 1}', '{"format": 1, "states": {"measured": 0}}',
-    json.dumps({"format": 1, "states": {"measured": 1}, "claims": [ROW]}),
+    "", "[]", '{"format": 1}', '{"format": 2}', '{"format": 2, "states": {"measured": 0}}',
+    json.dumps({"format": 2, "states": {"measured": 1}, "claims": [ROW]}),
 ]  # fmt: skip
 
 

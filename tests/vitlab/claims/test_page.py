@@ -16,9 +16,10 @@ from vitlab.claims.measuring import Measured, Measurement, NotApplicable
 from vitlab.claims.rules import half_width
 from vitlab.commands.audit import rendered, summary
 
-CURVES = {"by block": torch.tensor([0.0, math.nan, 1.0]), "other": torch.ones(3)}
-BASELINES = {"untrained": 0.1, "far": 99.0, "none": math.inf}
 EACH = torch.tensor([0.2, 0.4, 0.3, 0.5])
+CURVES = {"by block": torch.tensor([0.0, math.nan, 1.0]), "other": torch.ones(3)}
+BASELINES = {"far": 99.0, "none": math.inf}
+TWIN = Measured(0.1, EACH - 0.25)
 
 
 def refuse(subject):
@@ -35,7 +36,7 @@ def report():
     with pytest.MonkeyPatch.context() as patch:
         measurements = small.install(patch.setattr)
         functions = (
-            lambda subject: Measured(0.35, EACH, BASELINES, CURVES),
+            lambda subject: Measured(0.35, EACH, BASELINES, CURVES, TWIN),
             lambda subject: Measured(-0.2, EACH[:1]),
             refuse,
             fail,
@@ -55,8 +56,9 @@ def test_the_page_says_what_was_measured_asks_nothing_of_anybody_and_runs_nothin
     for part in (
         summary(report),
         "This model is untrained",
-        "0.35 (0.145 to 0.555) untrained: 0.1; far: 99 qualified, in part holds: 0.40 same side",
-        "-0.20 powers of ten refuted qualified, in part: 0.10 other side",
+        "0.35 (0.145 to 0.555) qualified, in part 0.10: too uncertain to tell 0.40: holds same side",
+        "0.35 (0.145 to 0.555); no different from the same model untrained, 0.10; far: 99.",
+        "-0.20 powers of ten refuted 0.10: qualified, in part other side",
         "Could not be asked of this model: no <b>attention</b> | at all",
         "Failed: an error in the audit: KeyError: 'x'",
         report["model"]["weights"],
@@ -81,13 +83,14 @@ def test_the_page_says_what_was_measured_asks_nothing_of_anybody_and_runs_nothin
 def test_figures_and_tables_have_no_holes(report):
     row, single = report["claims"][:2]
     assert row["curves"] == {"by block": [0.0, None, 1.0], "other": [1.0] * 3}
-    assert row["baselines"] == {"untrained": 0.1, "far": 99.0} and row["count"] == 4
+    assert row["baselines"] == {"far": 99.0} and row["count"] == 4
+    assert row["untrained"]["low"] == pytest.approx(0.1 - (0.35 - row["low"]))
     assert (single["low"], single["count"]) == (None, 0)
     text = rendered(report, "md")
     for block in re.findall(r"(?:^\|.*\n)+", text, re.M):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
     assert "| A01 |" in text and "0.35" in text and "no <b>attention</b> \\| at all" in text
-    assert "A01: untrained 0.1, far 99" in text
+    assert "A01: far 99" in text and "| 0.10: too uncertain to tell |" in text
 
 
 def test_the_interval_is_student_s_and_a_single_number_has_none():

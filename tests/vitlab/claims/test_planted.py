@@ -10,6 +10,9 @@ import minivit
 from minivit.parts import local_mask
 from tests.vitlab.claims import planted
 from tests.vitlab.claims.planted import changed, digits, figure, measured, outcome
+from vitlab.claims.ledger import claims
+from vitlab.claims.measurements import ask
+from vitlab.claims.measuring import Subject
 from vitlab.data.photographs import crops
 from vitlab.instruments import low_pass
 
@@ -33,6 +36,11 @@ def test_attention_made_uniform_looks_as_far_in_every_block():
     same(("V28", "V30", "V17", "R12", "H12", "L10", "H10"), model, even, images)
 
 
+def drawn(model, seed):
+    torch.manual_seed(seed)
+    return changed(model, lambda m: m.positions.table.normal_())
+
+
 def test_shuffled_zeroed_and_missing_positions_and_an_unseen_colour_are_seen_in_the_table_at_most():
     model = minivit.load("cifar10_vit_gap")
     images = model.preprocess(crops(1)[0])
@@ -45,6 +53,10 @@ def test_shuffled_zeroed_and_missing_positions_and_an_unseen_colour_are_seen_in_
         assert torch.equal(blind(images), blind(images * torch.tensor([5.0, 1, 1])[:, None, None]))
     same(("V28", "V30", "V32", "V17", "R12", "H10"), model, blind, images)
     model, images, _ = digits()
+    random = [ask("V28", Subject(drawn(model, seed), images), 0) for seed in range(60)]
+    assert sum(row["low"] < 0 < row["high"] for row in random) >= 54
+    words = {claims()["V28"].judge(row)["word"] for row in random}
+    assert words <= {"weaker than claimed", "too uncertain to tell"}
     without = changed(model, lambda m: m.positions.table.zero_())
     assert "has the vector zero" in outcome("V28", without, images)
     assert "no learned position" in outcome("V28", minivit.remove(model, "positions"), images)
@@ -104,12 +116,27 @@ def test_mlps_without_a_bend_never_turn_round_and_ranks_fall_by_as_much_as_was_t
     def one_token(m):
         m.blocks[-1] = planted.mean_of_tokens()
 
-    assert figure("R63", changed(model, blind), images) == 3 * 16
+    assert figure("R63", changed(model, blind), images) == 1
     assert figure("C16", model, images) == 0
     assert figure("C16", changed(model, one_token), images) == 64 - model.config.dim
     assert "has attention" in outcome("C17", model, images)
     network = Convolutions(*(conv(4, 4) for _ in range(2)), conv(4, 1, stride=4), start=4)
     assert figure("C17", network, torch.randn(4, 4, 8, 8)) == 4 / 256  # no more than the last map
+
+
+def test_the_rank_of_attention_is_counted_over_images():
+    model, images, _ = digits(2)
+    short = changed(model, lambda m: setattr(m, "blocks", m.blocks[:1]))
+    sums, attention = [], short.blocks[0].attention
+    listening = attention.out.register_forward_pre_hook(lambda m, args: sums.append(args[0].sum()))
+    with torch.no_grad():
+        list(map(short, images.split(1)))
+    listening.remove()
+    at_one = planted.Function(lambda y, out: out(y) * (y.sum() > sum(sums) / 2), attention.out)
+    assert measured("R63", short, images).each.tolist() == [0, 0]
+    attention.out = at_one
+    assert sorted(measured("R63", short, images).each.tolist()) == [0, 1]
+    assert figure("R63", short, images) == 0.5
 
 
 def test_an_idle_model_has_alike_blocks_and_tokens_that_know_their_patch():
@@ -178,8 +205,15 @@ def test_overlapping_patches_reach_beyond_their_own_pixels_and_tokens_may_be_nar
     wide = copy.deepcopy(model)
     old = wide.patch_embedding.projection
     wide.patch_embedding.projection = nn.Conv2d(1, old.out_channels, 4, stride=2, padding=1)
-    assert figure("V30", model, images) == 0 and figure("V30", wide, images) == 16 - 4
-    assert figure("V32", wide, images) == 16 - 4
+    assert figure("V30", model, images) == figure("V30", wide, images) == 0
+    assert figure("V32", wide, images) == 0  # what it sees before attention does not count
+    everything = measured("V32", wide, images).baselines["with what attention adds"]
+    assert everything == 64 - 16
+    leaking = copy.deepcopy(wide)  # a stem whose outputs know more than their window
+    leaking.patch_embedding.projection = nn.Sequential(
+        planted.Function(lambda x: x + x.mean()), wide.patch_embedding.projection
+    )
+    assert figure("V30", leaking, images) == 64 - 16
     assert figure("V14", model, images, beside=resnet) == 1
     assert figure("V14", wide, images, beside=resnet) == 4 / 64  # in the corners
     for dim, fewer in ((2, 1), (4, 0), (8, 0)):

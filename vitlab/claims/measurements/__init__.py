@@ -33,7 +33,8 @@ def chosen(names: str) -> list[str]:
 def ask(claim: str, subject: Subject, seed: int, quick: bool = False) -> dict[str, Any]:
     """The answer to one claim: its row of an audit, without a figure if it must be."""
     row: dict[str, Any] = {"id": claim, "figure": None, "low": None, "high": None}
-    row |= {"count": 0, "baselines": {}, "curves": {}, "reason": "", "seconds": 0.0}
+    row |= {"count": 0, "untrained": None, "baselines": {}, "curves": {}}
+    row |= {"reason": "", "seconds": 0.0}
     if quick and MEASUREMENTS[claim].slow:
         return row | {"state": "left out", "reason": "it takes long, so --quick leaves it out"}
     began = time.monotonic()
@@ -61,6 +62,8 @@ def _figures(result: Measured) -> dict[str, Any]:
     }
     baselines = {k: float(x) for k, x in result.baselines.items() if math.isfinite(x)}
     row: dict[str, Any] = {"figure": figure, "baselines": baselines, "curves": curves}
+    if before := result.untrained and _figures(result.untrained):
+        row["untrained"] = {name: before.get(name) for name in ("figure", "low", "high")}
     if result.each is not None and len(result.each) > 1:
         half = half_width(result.each.detach().cpu().double().numpy())
         row |= {"low": figure - half, "high": figure + half, "count": len(result.each)}

@@ -58,7 +58,7 @@ def attention_to_itself(subject: Subject) -> Measured:
     return Measured(weights.mean().item(), weights.mean(1), {"uniform attention": even}, curves)
 
 
-@measures("V33", slow=True)
+@measures("V33", slow=True, untrained=True)
 def rollout_with_identity(subject: Subject) -> Measured:
     """Rank correlation of rollout with deletion, with the identity less without it."""
     layout = same_tokens(layouts(subject.model, subject.images[:1]))

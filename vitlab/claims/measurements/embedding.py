@@ -1,6 +1,8 @@
 """What the first layer does: patches that overlap or not, how wide, filters with a pattern."""
 
 import math
+from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -10,20 +12,11 @@ from torch import Tensor, nn
 
 from minivit.recording import one
 from vitlab.claims.measurements import parts
-from vitlab.claims.measuring import Measured, Subject, before_training, measures, require
+from vitlab.claims.measuring import Measured, Subject, measures, require
 from vitlab.instruments import filter_spectra, first_filters, receptive_field
 from vitlab.instruments.importance import without
 from vitlab.instruments.representations import Places
-
-
-def outside(model: nn.Module, image: Tensor, at: str) -> int:
-    """Pixels outside its own patch on which any of 64 outputs of the middle place depends."""
-    field, size = receptive_field(model, image, at), image.shape[2:]
-    divides = not any(side % n for side, n in zip(size, field.grid, strict=True))
-    require(divides, f"a grid of {field.grid} does not divide images of {tuple(size)}")
-    sides = zip(field.place, size, field.grid, strict=True)
-    rows, columns = (slice(i * side // n, (i + 1) * side // n) for i, side, n in sides)
-    return int(field.support.sum() - field.support[rows, columns].sum())
+from vitlab.instruments.residuals import branches
 
 
 def stem_of(model: nn.Module, image: Tensor) -> list[str]:
@@ -33,26 +26,51 @@ def stem_of(model: nn.Module, image: Tensor) -> list[str]:
     return names
 
 
+def window(layers: Sequence[Any], place: Sequence[int]) -> tuple[slice, ...]:
+    """Rows and columns of the pixels that convolutions, one after another, show to a place."""
+    ends = []
+    for axis, first in enumerate(place):
+        last = first
+        for layer in reversed(layers):
+            padding = layer._reversed_padding_repeated_twice[2 - 2 * axis]  # "same", too
+            width = layer.dilation[axis] * (layer.kernel_size[axis] - 1)
+            first, last = (x * layer.stride[axis] - padding for x in (first, last))
+            last += width
+        ends.append(slice(max(first, 0), last + 1))
+    return tuple(ends)
+
+
 @measures("V30")
 def reach_of_embedding(subject: Subject) -> Measured:
-    """Pixels outside its own patch that reach an output of the patch embedding, of one image; a
-    stem of several convolutions counts as a whole."""
+    """Pixels beyond the window of a patch embedding, or of a whole stem of convolutions, that reach
+    an output of it; of one image."""
     model, image = subject.model, subject.images[:1]
     parts.attention_of(model, image)  # nobody claims this of a convolutional network
-    return Measured(outside(model, image, stem_of(model, image)[-1]))
+    names = stem_of(model, image)
+    field = receptive_field(model, image, names[-1])
+    beyond = field.support.clone()
+    beyond[window([one(model, name) for name in names], field.place)] = False
+    return Measured(int(beyond.sum()))
 
 
 @measures("V32")
 def reach_without_addition(subject: Subject) -> Measured:
-    """Pixels outside its own patch on which the token in the middle depends after the first block,
-    if attention there keeps its weights but adds nothing; of one image."""
+    """Pixels on which the token in the middle depends after the first block, if attention there
+    keeps its weights but adds nothing, but not on what the block reads; of one image."""
     model, image = subject.model, subject.images[:1]
     first = parts.row_of_layers(model, image)[0]
     attention = parts.attention_of(model, image)[0]
     require(attention.startswith(f"{first}."), f"the first block, {first!r}, has no attention")
-    with without(model, attention):
-        silent = outside(model, image, first)
-    return Measured(silent, baselines={"with what attention adds": outside(model, image, first)})
+
+    def seen(*off: str) -> Tensor:
+        with ExitStack() as stack:
+            for name in off:
+                stack.enter_context(without(model, name))
+            return receptive_field(model, image, first).support
+
+    read = seen(*(name for name in branches(model, image) if name.startswith(f"{first}.")))
+    silent, all_of_it = (int((field & ~read).sum()) for field in (seen(attention), seen()))
+    return Measured(silent, baselines={"with what attention adds": all_of_it})
 
 
 @measures("V17")
@@ -100,11 +118,9 @@ def filters_less_networks(subject: Subject, wide: bool) -> Measured:
     many = "at least as many features as" if wide else "fewer features than"
     counts = f"is about patches with {many} values: this model makes {features} of {values}"
     require(wide == (features >= values), counts)
-    theirs = without_pattern(network)
-    before = before_training(subject, lambda twin: without_pattern(twin.model) - theirs, vit)
-    return Measured(without_pattern(vit) - theirs, baselines=before)
+    return Measured(without_pattern(vit) - without_pattern(network))
 
 
 # Of patches with fewer features than values, and of those with at least as many.
-measures("R29")(partial(filters_less_networks, wide=False))
-measures("R31")(partial(filters_less_networks, wide=True))
+measures("R29", untrained=True)(partial(filters_less_networks, wide=False))
+measures("R31", untrained=True)(partial(filters_less_networks, wide=True))

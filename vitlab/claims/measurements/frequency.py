@@ -38,7 +38,7 @@ def rises(
     return {name: (high(name, stop) - high(name, start)).float() for name in spectra[0]}
 
 
-@measures("H04")
+@measures("H04", untrained=True)
 def convolutions_raise(subject: Subject) -> Measured:
     """Fraction of the 3 x 3 convolutions of stride 1 that raise the high frequencies."""
     convolutions = [
@@ -59,7 +59,7 @@ def convolutions_raise(subject: Subject) -> Measured:
     return Measured(figures[0].item(), figures[1:].float(), curves=curves)
 
 
-@measures("H23")
+@measures("H23", untrained=True)
 def stream_changes(subject: Subject) -> Measured:
     """Fraction of the sub-layers after which the residual stream, sum beside skip, is smoother
     (attention, except the first) or rougher (MLPs), as the source says."""

@@ -1,6 +1,7 @@
 """What a model's parts keep of their input, and how much of it can be recovered."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float64
@@ -19,6 +20,7 @@ NUMBERS = 2048  # of an input, at most, of which the whole derivative is compute
 LIMIT = f"derivatives are limited to {NUMBERS:,}"
 MARGIN = 1e3  # of a sign that no rounding could turn
 FEW = 6  # images whose blocks are inverted
+SEVERAL = 4  # images at which a derivative's rank is computed
 NEWTON = 10  # steps, for a branch that stretches what it reads
 RECOVERED = 1e-6  # the relative error of tokens that are recovered
 
@@ -62,14 +64,16 @@ def orientation_reversed(subject: Subject) -> Measured:
     return Measured(sum(reversing) / len(reversing))
 
 
-@measures("R63", untrained=True)
+@measures("R63", slow=True, untrained=True)
 def rank_of_attention(subject: Subject) -> Measured:
-    """By how much the derivative falls short of full rank, the most of all attention layers."""
+    """Fraction of attention layers and images at which the derivative falls short of full rank."""
     lacking = []
-    for name, attention, x in on_tokens(subject, parts.attention_of):
-        require(x.numel() <= NUMBERS, f"{name!r} reads {x.numel():,} numbers: {LIMIT}")
-        lacking.append(x.numel() - int(spectrum(attention, x, dense=True).rank()))
-    return Measured(max(lacking))
+    for image in subject.images[:SEVERAL].split(1):
+        for name, attention, x in on_tokens(replace(subject, images=image), parts.attention_of):
+            require(x.numel() <= NUMBERS, f"{name!r} reads {x.numel():,} numbers: {LIMIT}")
+            lacking.append(int(spectrum(attention, x, dense=True).rank()) < x.numel())
+    each = torch.tensor(lacking).double().view(min(SEVERAL, len(subject.images)), -1).mean(1)
+    return Measured(each.mean().item(), each)
 
 
 def ranks(subject: Subject, first: bool = False) -> Float64[Tensor, "layers"]:
@@ -83,7 +87,7 @@ def ranks(subject: Subject, first: bool = False) -> Float64[Tensor, "layers"]:
     return torch.tensor([float(values.rank(1e-12)) for values in spectra]).double()
 
 
-@measures("C16", slow=True)
+@measures("C16", slow=True, untrained=True)
 def lost_by_blocks(subject: Subject) -> Measured:
     """Fall of the derivative's rank from what the first block reads to what the last one gives."""
     parts.attention_of(subject.model, subject.images)
@@ -100,7 +104,7 @@ def kept_by_network(subject: Subject) -> Measured:
     return Measured(by_layer[-1].item() / subject.images[0].numel(), curves={"rank": by_layer})
 
 
-@measures("R24", slow=True)
+@measures("R24", slow=True, untrained=True)
 def blocks_inverted(subject: Subject) -> Measured:
     """Fraction of blocks and images of which the input is recovered from the block's output."""
     ours = any(isinstance(part, Block | MixerBlock) for part in subject.model.modules())

@@ -63,13 +63,15 @@ def attends(model: nn.Module, images: Tensor) -> bool:
 
 
 def compared(subject: Subject) -> tuple[nn.Module, nn.Module]:
-    """Of the two models the one with attention, and the one without."""
+    """The model, which has attention, and the other, which has none; never the other way round, so
+    that a pair is measured once."""
     pair = subject.model, second(subject)
-    attending = [attends(model, subject.images[:1]) for model in pair]
-    either = "both have it" if all(attending) else "neither has it"
-    what = f"compares a model with attention with one without: of these, {either}"
-    require(sum(attending) == 1, what)
-    return pair if attending[0] else pair[::-1]
+    mine, other = (attends(model, subject.images[:1]) for model in pair)
+    either = "the second has it" if other else "neither has it"
+    either = "both have it" if mine and other else either
+    what = f"compares a model with attention with a second without: of these, {either}"
+    require(mine and not other, what)
+    return pair
 
 
 def row_of_layers(model: nn.Module, images: Tensor) -> list[str]:

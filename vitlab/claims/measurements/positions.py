@@ -23,13 +23,13 @@ def learned_table(model: nn.Module) -> Float[Tensor, "rows columns dim"]:
     return position_table(model)
 
 
-def lead(table: Float[Tensor, "rows columns dim"]) -> float:
-    """Mean cosine of adjacent places, less that of all that are further apart."""
+def leads(table: Float[Tensor, "rows columns dim"]) -> Float[Tensor, "pairs"]:
+    """Cosine of each pair of adjacent places, less the mean of all that are further apart."""
     rows, columns = table.shape[:2]
     flat = position_similarity(table).flatten(2).flatten(0, 1)
     place = torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
-    steps = (place[:, None] - place).abs().sum(-1)  # [places, places]
-    return flat[steps == 1].mean().item() - flat[steps > 1].mean().item()
+    steps = (place[:, None] - place).abs().sum(-1).triu()  # [places, places]
+    return flat[steps == 1] - flat[steps > 1].mean()
 
 
 @measures("V28", untrained=True)
@@ -38,7 +38,8 @@ def neighbours(subject: Subject) -> Measured:
     table = learned_table(subject.model)
     places = table.flatten(0, 1)
     order = torch.randperm(len(places), generator=torch.Generator().manual_seed(0))
-    return Measured(lead(table), baselines={"places shuffled": lead(places[order].view_as(table))})
+    each, shuffled = leads(table), leads(places[order].view_as(table)).mean().item()
+    return Measured(each.mean().item(), each, {"places shuffled": shuffled})
 
 
 @measures("V16")

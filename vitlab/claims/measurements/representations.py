@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from minivit.recording import one, runnable
 from vitlab.claims.measurements.parts import attention_of, compared, outputs, row_of_layers
 from vitlab.claims.measurements.subjects import groups, second
-from vitlab.claims.measuring import Measured, Subject, before_training, measures, require
+from vitlab.claims.measuring import Measured, Subject, measures, require
 from vitlab.instruments import CKA, localisation
 
 MANY = 1000  # images without which too few tokens are told apart from their neighbours
@@ -57,17 +57,14 @@ def ends_alike(subject: Subject, maps: bool) -> Measured:
     start = 0 if maps else 1
     mine, theirs = (ends(subject, model, start) for model in (vit, other))
     figure, *by_group = (a - b for a, b in zip(mine, theirs, strict=True))
-    before = before_training(
-        subject, lambda twin: ends(twin, twin.model, start)[0] - theirs[0], vit
-    )
-    return Measured(figure, torch.tensor(by_group), before)
+    return Measured(figure, torch.tensor(by_group))
 
 
-measures("C11")(partial(ends_alike, maps=True))
-measures("C20")(partial(ends_alike, maps=False))
+measures("C11", untrained=True)(partial(ends_alike, maps=True))
+measures("C20", untrained=True)(partial(ends_alike, maps=False))
 
 
-@measures("C12")
+@measures("C12", untrained=True)
 def matches(subject: Subject) -> Measured:
     """Fraction of a convolutional network's layers whose most similar layer of the model lies in
     its lowest quarter, or for those of the upper half in the next third."""
@@ -116,7 +113,7 @@ def inside(model: nn.Module, block: str) -> list[str]:
     return names
 
 
-@measures("C22")
+@measures("C22", untrained=True)
 def where_taken(subject: Subject) -> Measured:
     """Mean CKA between blocks by their outputs, less by the norms or activations least alike."""
     model = subject.model

@@ -44,7 +44,7 @@ def variances(model: nn.Module, subject: Subject) -> tuple[Tensor, list[int]]:
     return total / len(subject.images), [x.shape[1] for x in maps]
 
 
-@measures("H32")
+@measures("H32", untrained=True)
 def variance_grows(subject: Subject) -> Measured:
     """The smaller fraction: of steps at one size in which the variance over positions grows, or of
     a network's stages in which it peaks at the end."""
