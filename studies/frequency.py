@@ -18,11 +18,12 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 import minivit
+from minivit.preprocessing import Preprocess
 from studies.runner.pool import gather, weights_of
 from studies.runner.run import Run
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs, small_models
-from studies.shared.shape_models import classifier, shapes
+from studies.shared.shape_models import SIZE, classifier, shapes
 from studies.shared.training import accuracy, features, fitted, normalised
 from vitlab import instruments
 from vitlab.claims.measurements import frequency as measured
@@ -39,7 +40,7 @@ MODELS = (*VITS, *RESNETS, "cifar10_mixer")
 RECIPE = replace(small_models.RECIPE, steps=1550, average=0.998, learning_rate=3e-3)
 READOUTS = 5
 LONGER = 4  # times the steps of the study of smoothing, which leave these models with little
-SEEDS, SHAPE_SEEDS = range(3), range(5)
+SEEDS = range(5)
 FEW = 500  # images to fit a readout, or to test it
 
 
@@ -94,16 +95,16 @@ def summary(amplitude: LogAmplitude) -> Figures:
 
 def robustness(name: str) -> Figures:
     """Accuracy of a model of CIFAR-10 on images of all kinds."""
-    return accuracies(network(name), inputs.shuffled("CIFAR10", 500), measured.LEVEL)
+    data = inputs.shuffled("CIFAR10", 500)
+    return accuracies(network(name), data.images.float() / 255, data.labels, measured.LEVEL)
 
 
-def accuracies(model: Any, data: Split, level: float) -> Figures:
+def accuracies(model: Any, x: Tensor, labels: Tensor, level: float) -> Figures:
     """Accuracy on images as they are, low-pass, high-pass, and under noise in each band."""
-    x = data.images.float() / 255
     side = x.shape[-1]
 
     def right(images: Tensor) -> float:
-        return accuracy(model.eval(), normalised(images, model.preprocess), data.labels)
+        return accuracy(model.eval(), normalised(images, model.preprocess), labels)
 
     bands = [
         instruments.band_noise(len(x), x.shape[1], side, *ends, power=level**2, seed=i)
@@ -172,11 +173,12 @@ def digits(family: str) -> Figures:
     name, changes, recipe = FAMILIES[family]
     whole = load_data("DIGITS", size=16)
     kinds = {"whole": whole, "low": banded(whole, True), "high": banded(whole, False)}
+    test = whole.test.images.float() / 255, whole.test.labels
     figures: Figures = {kind: [] for kind in kinds}
     for seed in SEEDS:
         for kind, data in kinds.items():
             model, right = fitted(partial(minivit.create, name, **changes), data, recipe, seed)
-            scores = accuracies(model, whole.test, DIGIT_LEVEL) if kind == "whole" else right
+            scores = accuracies(model, *test, DIGIT_LEVEL) if kind == "whole" else right
             figures[kind].append(scores)
     return figures
 
@@ -195,18 +197,19 @@ def banded(whole: Data, low: bool) -> Data:
 
 def layers_of_shapes(kind: str) -> Figures:
     """By seed: the share of attentions, or of 3 x 3 convolutions of stride 1, that raise the high
-    frequencies of a small model; its accuracy."""
-    figures: Figures = {"raised": [], "accuracy": []}
+    frequencies of a small model; its accuracies."""
+    figures: Figures = {"raised": [], "whole": []}
     test, truth, _ = shapes("test")
-    for seed in SHAPE_SEEDS:
+    for seed in SEEDS:
         model = classifier(kind, seed, LONGER)
+        model.preprocess = Preprocess(SIZE, SIZE, mean=(0.5,), std=(0.25,))
         if kind == "resnet plain":
             raised = measured.convolutions_raise(Subject(model, test[:250])).figure
         else:
             layers = instruments.layer_frequencies(model, test[:250], "blocks.?.attention").values()
             raised = sum(bool(x.after.high > x.before.high) for x in layers) / len(layers)
         figures["raised"].append(raised)
-        figures["accuracy"].append(accuracy(model, test, truth))
+        figures["whole"].append(accuracies(model, test / 4 + 0.5, truth, measured.LEVEL))
     return figures
 
 
