@@ -202,7 +202,7 @@ def layers_of_shapes(kind: str) -> Figures:
     test, truth, _ = shapes("test")
     for seed in SEEDS:
         model = classifier(kind, seed, LONGER)
-        model.preprocess = Preprocess(SIZE, SIZE, mean=(0.5,), std=(0.25,))
+        model.preprocess = Preprocess((SIZE, SIZE), (SIZE, SIZE), mean=(0.5,), std=(0.25,))
         if kind == "resnet plain":
             raised = measured.convolutions_raise(Subject(model, test[:250])).figure
         else:
