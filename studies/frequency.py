@@ -197,27 +197,39 @@ def banded(whole: Data, low: bool) -> Data:
 
 def layers_of_shapes(kind: str) -> Figures:
     """By seed: the share of attentions, or of 3 x 3 convolutions of stride 1, that raise the high
-    frequencies of a small model; its accuracies."""
-    figures: Figures = {"raised": [], "whole": []}
+    frequencies of a small model; its accuracy."""
+    figures: Figures = {"raised": [], "accuracy": []}
     test, truth, _ = shapes("test")
     for seed in SHAPE_SEEDS:
         model = classifier(kind, seed, LONGER)
-        model.preprocess = Preprocess((SIZE, SIZE), (SIZE, SIZE), mean=(0.5,), std=(0.25,))
         if kind == "resnet plain":
             raised = measured.convolutions_raise(Subject(model, test[:250])).figure
         else:
             layers = instruments.layer_frequencies(model, test[:250], "blocks.?.attention").values()
             raised = sum(bool(x.after.high > x.before.high) for x in layers) / len(layers)
         figures["raised"].append(raised)
-        figures["whole"].append(accuracies(model, test / 4 + 0.5, truth, measured.LEVEL))
+        figures["accuracy"].append(accuracy(model, test, truth))
     return figures
 
 
+def bands_of_shapes(kind: str) -> Figures:
+    """By seed, accuracies of a small model of images that were never compressed."""
+    test, truth, _ = shapes("test")
+    figures = []
+    for seed in SEEDS:
+        model = classifier(kind, seed, LONGER)
+        model.preprocess = Preprocess((SIZE, SIZE), (SIZE, SIZE), mean=(0.5,), std=(0.25,))
+        figures.append(accuracies(model, test / 4 + 0.5, truth, measured.LEVEL))
+    return {"whole": figures}
+
+
+KINDS = "vit attention", "resnet plain"
+OF_SHAPES = {"shapes": layers_of_shapes, "bands": bands_of_shapes}
 OF_MODELS = {"amplitudes": amplitudes, "robustness": robustness, "readouts": readouts}
 STUDY = Survey(
     "frequency",
     {f"{kind}: {name}": partial(f, name) for kind, f in OF_MODELS.items() for name in MODELS}
     | {f"digits: {family}": partial(digits, family) for family in FAMILIES}
-    | {f"shapes: {k}": partial(layers_of_shapes, k) for k in ("vit attention", "resnet plain")},
+    | {f"{of}: {kind}": partial(f, kind) for of, f in OF_SHAPES.items() for kind in KINDS},
     SEEDS,
 )
