@@ -18,11 +18,12 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 import minivit
+from minivit.preprocessing import Preprocess
 from studies.runner.pool import gather, weights_of
 from studies.runner.run import Run
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs, small_models
-from studies.shared.shape_models import classifier, shapes
+from studies.shared.shape_models import SIZE, classifier, shapes
 from studies.shared.training import accuracy, features, fitted, normalised
 from vitlab import instruments
 from vitlab.claims.measurements import frequency as measured
@@ -94,16 +95,16 @@ def summary(amplitude: LogAmplitude) -> Figures:
 
 def robustness(name: str) -> Figures:
     """Accuracy of a model of CIFAR-10 on images of all kinds."""
-    return accuracies(network(name), inputs.shuffled("CIFAR10", 500), measured.LEVEL)
+    data = inputs.shuffled("CIFAR10", 500)
+    return accuracies(network(name), data.images.float() / 255, data.labels, measured.LEVEL)
 
 
-def accuracies(model: Any, data: Split, level: float) -> Figures:
+def accuracies(model: Any, x: Tensor, labels: Tensor, level: float) -> Figures:
     """Accuracy on images as they are, low-pass, high-pass, and under noise in each band."""
-    x = data.images.float() / 255
     side = x.shape[-1]
 
     def right(images: Tensor) -> float:
-        return accuracy(model.eval(), normalised(images, model.preprocess), data.labels)
+        return accuracy(model.eval(), normalised(images, model.preprocess), labels)
 
     bands = [
         instruments.band_noise(len(x), x.shape[1], side, *ends, power=level**2, seed=i)
@@ -172,11 +173,12 @@ def digits(family: str) -> Figures:
     name, changes, recipe = FAMILIES[family]
     whole = load_data("DIGITS", size=16)
     kinds = {"whole": whole, "low": banded(whole, True), "high": banded(whole, False)}
+    test = whole.test.images.float() / 255, whole.test.labels
     figures: Figures = {kind: [] for kind in kinds}
     for seed in SEEDS:
         for kind, data in kinds.items():
             model, right = fitted(partial(minivit.create, name, **changes), data, recipe, seed)
-            scores = accuracies(model, whole.test, DIGIT_LEVEL) if kind == "whole" else right
+            scores = accuracies(model, *test, DIGIT_LEVEL) if kind == "whole" else right
             figures[kind].append(scores)
     return figures
 
@@ -210,11 +212,24 @@ def layers_of_shapes(kind: str) -> Figures:
     return figures
 
 
+def bands_of_shapes(kind: str) -> Figures:
+    """By seed, accuracies of a small model of images that were never compressed."""
+    test, truth, _ = shapes("test")
+    figures = []
+    for seed in SEEDS:
+        model = classifier(kind, seed, LONGER)
+        model.preprocess = Preprocess((SIZE, SIZE), (SIZE, SIZE), mean=(0.5,), std=(0.25,))
+        figures.append(accuracies(model, test / 4 + 0.5, truth, measured.LEVEL))
+    return {"whole": figures}
+
+
+KINDS = "vit attention", "resnet plain"
+OF_SHAPES = {"shapes": layers_of_shapes, "bands": bands_of_shapes}
 OF_MODELS = {"amplitudes": amplitudes, "robustness": robustness, "readouts": readouts}
 STUDY = Survey(
     "frequency",
     {f"{kind}: {name}": partial(f, name) for kind, f in OF_MODELS.items() for name in MODELS}
     | {f"digits: {family}": partial(digits, family) for family in FAMILIES}
-    | {f"shapes: {k}": partial(layers_of_shapes, k) for k in ("vit attention", "resnet plain")},
+    | {f"{of}: {kind}": partial(f, kind) for of, f in OF_SHAPES.items() for kind in KINDS},
     SEEDS,
 )

@@ -29,7 +29,7 @@ SURVEYS = {
     "first_filters": (["narrow ViT, begun short", "ResNet", "overlaps", "places from 100 digits"],
                       dict(SEEDS=range(2), STEPS=2)),
     "frequency": (["amplitudes: cifar10_vit_gap", "amplitudes: cifar10_resnet, seed 1", "robustness: cifar10_mixer",
-                   "readouts: cifar10_resnet", "digits: vit", "shapes: vit attention", "shapes: resnet plain"],
+                   "readouts: cifar10_resnet", "digits: vit", "shapes: vit attention", "shapes: resnet plain", "bands: vit attention"],
                   dict(SEEDS=ONE, SHAPE_SEEDS=ONE, READOUTS=1, FEW=50, LONGER=1)),
     "generated_inputs": (["real pictures", "vit, blur and crops", "resnet, waves", "vit, waves, no views"], dict(STEPS=2)),
     "hybrids": (["011, shapes", "begin, shapes", "flat 100, shapes"], dict(SEEDS=range(2), STEPS=2)),
