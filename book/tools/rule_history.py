@@ -14,6 +14,7 @@ from course.claims.verdict import MIME
 
 ROWS = "book/claims.yml"
 STORED = re.compile(rb'"%b": \{[^{}]*?"id": "(\w+)"' % re.escape(MIME).encode())
+BESIDE = "uncertain", "one part"  # fields of a rule that are no case
 CASE = re.compile(r"(.+) if (<=?|>=?) (\S+)")
 LAST = re.compile(r"(?:otherwise|always) (.+)")
 KINDS = ("holds", "qualified", "history", "cannot")  # every other word is a kind of no
@@ -77,7 +78,7 @@ def _forms(text: bytes) -> Rules:
     """The rules of a ``claims.yml`` of any age, whatever the words were then."""
     forms = {}
     for row in yaml.load(text, yaml.CSafeLoader)["claims"]:
-        rule = {case: said for case, said in row.get("rule", {}).items() if case != "uncertain"}
+        rule = {case: said for case, said in row.get("rule", {}).items() if case not in BESIDE}
         words = [(case, verdict.partition(":")[0]) for case, verdict in rule.items()]
         *cases, last = words or [("", "")]
         parts = [*(f"{word} if {case}" for case, word in cases), " ".join(last)]
@@ -90,7 +91,7 @@ def _cases(form: str) -> list[tuple[str, float, str]]:
 
     A case before the last that gets the same kind of word is none.
     """
-    *cases, last = form.split("; ")
+    *cases, last = (case for case in form.split("; ") if "if one part" not in case)
     matches, left = [CASE.fullmatch(case) for case in cases], LAST.fullmatch(last)
     if not left or not all(matches):
         return []
