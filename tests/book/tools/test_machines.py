@@ -17,7 +17,21 @@ REPORT = """<testsuites><testsuite>
 </testsuite></testsuites>"""
 
 # Verdicts whose interval reaches a threshold. Another one here asks for more seeds or another figure.
-ON_THE_EDGE = {"C18", "H03", "H05", "H13", "H17", "H19", "H23", "H27", "H30", "H32", "H34", "H37", "R31"}
+ON_THE_EDGE = {
+    "C18",
+    "H03",
+    "H05",
+    "H13",
+    "H17",
+    "H19",
+    "H23",
+    "H27",
+    "H30",
+    "H32",
+    "H34",
+    "H37",
+    "R31",
+}
 ON_THE_EDGE |= {"H14", "H25", "H36", "H38", "H39", "L17", "R32", "R62", "R70"}
 
 
