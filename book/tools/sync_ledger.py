@@ -11,6 +11,7 @@ import nbformat
 
 from book.tools import notebooks
 from course.claims.cite import Build
+from course.claims.estimate import stored
 from course.claims.export import ledger
 from course.claims.ledger import MIME, chapters, harvest
 from course.claims.rows import load
@@ -24,8 +25,8 @@ def write_cards(path: Path) -> None:
     """Writes the verdicts of one notebook anew."""
     notebook = notebooks.read(path)
     for output in notebooks.outputs(notebook):
-        if stored := output.get("metadata", {}).get(MIME):
-            card = Verdict(load().claims[stored["id"]], stored["seeds"] or None)
+        if about := output.get("metadata", {}).get(MIME):
+            card = Verdict(load().claims[about["id"]], stored(about))
             output.data, output.metadata = map(nbformat.from_dict, card._repr_mimebundle_())
     notebooks.write(path, notebook)
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from course.claims.cite import Build, address, citation
+from course.claims.estimate import interval
 from course.claims.ledger import Found
 from course.claims.others import others_of
 from course.claims.rows import BASES, SCALES, Claim, load
-from course.claims.verdict import half_width
 from course.results import study
 from vitlab.claims.rules import WORDS, Rule, word_of
 from vitlab.extras import installed
@@ -53,13 +53,15 @@ def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
     found = found or Found(claim.id, "", "", "", "")
     seeds = list(found.seeds)
     mean = math.fsum(seeds) / len(seeds) if seeds else None
-    half = half_width(np.array(seeds)) if len(seeds) > 1 else None
+    centre = half = None
+    if len(seeds) > 1:
+        centre, half = interval(np.array(seeds), found.half, claim.share)
     row = asdict(claim) | asdict(found)
     row |= {
         "word": word_of(found.verdict) if found.verdict else "open",
         "value": mean,
-        "low": None if mean is None or half is None else mean - half,
-        "high": None if mean is None or half is None else mean + half,
+        "low": None if centre is None or half is None else centre - half,
+        "high": None if centre is None or half is None else centre + half,
         "seeds": seeds,
         "rule": _rule(claim.rule) if claim.rule else None,
         "since": claim.since.isoformat() if claim.since else None,

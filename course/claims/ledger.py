@@ -1,7 +1,7 @@
 """Verdicts from the notebooks' stored outputs, and how far processors move their figures."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,8 @@ class Found:
     seeds: tuple[float, ...] = ()  # every digit: another processor may have other last ones
     cell: str = ""  # the id of the notebook's cell
     readings: str = ""  # what other ends of training give
+    half: float | None = None  # half the interval, where Student's t does not give it
+    parts: Sequence[dict[str, Any]] = ()  # seeds and half of each, where several must hold
 
 
 def chapters() -> list[Path]:
@@ -48,8 +50,10 @@ def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
                     raise ValueError(f"{name} has two verdicts, the second in {path.name}")
                 if owner != path.stem:
                     raise ValueError(f"{path.name}: a verdict on {name}, which belongs to {owner}")
-                seeds = output.get("metadata", {}).get(MIME, {}).get("seeds", ())
-                found[name] = Found(**shown, seeds=tuple(seeds), cell=cell.get("id", ""))
+                about = output.get("metadata", {}).get(MIME, {})
+                values = {name: about[name] for name in ("half", "parts") if name in about}
+                values["seeds"] = tuple(about.get("seeds", ()))
+                found[name] = Found(**shown, **values, cell=cell.get("id", ""))
     return found
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-Values = Sequence[float]  # one a seed
-Measured = Values | tuple[Values, ...]
+from course.claims.estimate import Estimate, Values
+
+Measured = Values | Estimate | tuple[Values | Estimate, ...]
 Row = Mapping[str, Any]  # figures of a row of a study, a list over seeds each
 ENDS = "", ", 3 x", ", 10 x"  # of the names of rows, by when training stops
 

@@ -55,6 +55,7 @@ class Claim:
     setting: str = ""
     unit: str = ""
     format: str = ".2g"
+    share: bool = False  # whether the value is one, whose interval stays in [0, 1]
     replicates: str = "seeds"
     study: tuple[str, ...] = ()
     comparative: bool = False  # whether it compares trained models, and needs readings
@@ -62,6 +63,7 @@ class Claim:
     rule: Rule | None = None
     because: str = ""
     one_sided: str = ""
+    floor: str = ""
     since: date | None = None
     before: bool = False
     amended: tuple[Amendment, ...] = ()

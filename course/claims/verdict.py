@@ -7,17 +7,18 @@ import numpy as np
 from IPython.display import display
 
 from course.claims import card
+from course.claims.estimate import Estimate, Values, interval
 from course.claims.ledger import MIME, Found, spread
-from course.claims.readings import Readings, Values
+from course.claims.readings import Measured, Readings
 from course.claims.rows import Claim, load
-from vitlab.claims.rules import DEPENDS, UNCERTAIN, WORDS, half_width, word_of
+from vitlab.claims.rules import DEPENDS, UNCERTAIN, WORDS, YES, word_of
 
 EDGE = 1.05  # an interval within a twentieth of itself of a threshold counts as reaching it
 # Of a card, without its page.
 SHOWN = ("measured", "interval", "readings", "rule", "margin", "verdict")
 
 
-Value = float | Values | tuple[Values, ...] | Readings | None
+Value = float | Measured | Readings | None
 
 
 def verdict(claim_id: str, value: Value = None) -> None:
@@ -26,9 +27,10 @@ def verdict(claim_id: str, value: Value = None) -> None:
     The value is one number, or one for each seed (at least three), which are shown as their mean
     and its 95 % interval by Student's t; None for a claim with nothing to measure. The interval is
     widened by how far processors move the value, as ``make test-machines`` found. A claim that
-    compares trained models takes :class:`Readings`, whose words must be the same. Of a claim whose
-    parts must all hold, a tuple with the values of each, the worst verdict counts, which is the
-    test by intersection and union (Berger 1982).
+    compares trained models takes :class:`Readings`, whose words must be the same. An
+    :class:`Estimate` has an interval of its own. Of a claim whose parts must all hold, a tuple with
+    the values of each, the worst verdict counts, which is the test by intersection and union
+    (Berger 1982); if another part holds, and the rule has a verdict for that, it is this one.
     """
     claims = load().claims
     if claim_id not in claims:
@@ -59,13 +61,14 @@ class Verdict:
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         """The output, with every digit of the value in its metadata, which nbval passes over."""
         data = asdict(self.found)
-        seeds = list(data.pop("seeds"))
+        about = {"id": self.claim.id, "seeds": list(data.pop("seeds"))}
+        about |= {name: each for name in ("half", "parts") if (each := data.pop(name))}
         del data["cell"]
         if not data["readings"]:
             del data["readings"]
         page = card.html(self.claim, self.found, f"verdict-{self.claim.id}")
         shown = {"text/plain": repr(self), "text/html": page, MIME: data}
-        return shown, {MIME: {"id": self.claim.id, "seeds": seeds}}
+        return shown, {MIME: about}
 
 
 def decided(claim: Claim, value: Value) -> Found:
@@ -77,39 +80,46 @@ def decided(claim: Claim, value: Value) -> Found:
         return worst(claim, value)
     if value is None:
         return Found(claim.id, "", "", "", claim.rule.otherwise)
-    values = np.atleast_1d(np.asarray(value, dtype=float))
+    given = value.half if isinstance(value, Estimate) else None
+    seeds = value.values if isinstance(value, Estimate) else value
+    values = np.atleast_1d(np.asarray(seeds, dtype=float))
     if values.ndim != 1 or len(values) in (0, 2) or not np.isfinite(values).all():
         raise ValueError(
             f"{claim.id}: a value is one finite number, or at least three of "
             f"them, one a seed: got {value}"
         )
     mean = float(values.mean())
-    half = half_width(values)
+    centre, half = interval(values, given, claim.share)
     between = spread(claim.id)  # None: tried on one processor alone
     moved = EDGE * (half + (between or 0))
     movers = [claim.replicates] * (len(values) > 1) + ["processors"] * (between is not None)
     unit = f" {claim.unit}" if claim.unit else ""
-    interval = ""
+    told = ""
     if len(values) > 1:
-        low, high = (claim.rule.printed(x, claim.format) for x in (mean - half, mean + half))
+        low, high = (claim.rule.printed(x, claim.format) for x in (centre - half, centre + half))
         span = f"{low} to {high}{unit}" if low != high else "narrower than the digits shown"
-        interval = f"{span} (95 %, {len(values)} {claim.replicates})"
+        told = f"{span} (95 %, {len(values)} {claim.replicates})"
     return Found(
         claim.id,
         claim.rule.printed(mean, claim.format) + unit,
-        interval,
+        told,
         _margin(min(abs(mean - x) for x in claim.rule.thresholds), moved, movers),
-        claim.rule.decide(mean, moved),
+        claim.rule.decide(centre, moved),
         seeds=tuple(values.tolist()),
+        half=given,
     )
 
 
-def worst(claim: Claim, parts: tuple[Values, ...]) -> Found:
+def worst(claim: Claim, parts: tuple[Values | Estimate, ...]) -> Found:
     """Of parts of a claim that must all hold, the one that speaks most against it."""
     assert claim.rule is not None
     side = -1 if claim.rule.cases[0][0].startswith(">") else 1  # where the claim fails
     found = [decided(claim, part) for part in parts]
-    return max(found, key=lambda one: (WORDS.index(word_of(one.verdict)), side * fmean(one.seeds)))
+    words = [word_of(one.verdict) for one in found]
+    last = max(found, key=lambda one: (WORDS.index(word_of(one.verdict)), side * fmean(one.seeds)))
+    if claim.rule.one_part and word_of(claim.rule.cases[0][2]) in words and not {*words} <= {*YES}:
+        last = replace(last, verdict=claim.rule.one_part)
+    return replace(last, parts=[{"seeds": list(x.seeds), "half": x.half} for x in found])
 
 
 def with_readings(claim: Claim, readings: Readings) -> Found:

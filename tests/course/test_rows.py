@@ -7,6 +7,7 @@ import yaml
 
 from course.claims.rows import load
 from course.results import study
+from vitlab.claims.rules import NO
 
 CLAIM = {
     "id": "R01",
@@ -85,6 +86,9 @@ LACKS = {
     "models and data of its figure": lambda claim: claim.rule.measures and not claim.setting,
     "why it cannot say yes, and nothing else": lambda claim: (
         bool(claim.one_sided) != (claim.rule.measures and "holds" not in claim.rule.words)
+    ),
+    "why it cannot say no, and nothing else": lambda claim: (
+        bool(claim.floor) != (claim.rule.measures and not claim.rule.words & {*NO})
     ),
     "verdicts that stand alone": begins_with_a_pronoun,
     "the results behind its figure": lambda c: not all(study(name).rows for name in c.study),

@@ -51,7 +51,7 @@ def forms(text):
     for row in claims(text):
         words = {case: said.partition(":")[0] for case, said in row.get("rule", {}).items()}
         parts = [f"{word} if {case}" if case[0] in "<>" else f"{case} {word}"
-                 for case, word in words.items() if case != "uncertain"]  # fmt: skip
+                 for case, word in words.items() if case not in ("uncertain", "one part")]  # fmt: skip
         if parts:
             yield row["id"], "; ".join(parts)
 
@@ -61,7 +61,8 @@ def cases(form):
 
     A case before the last that gets the same kind of word is none.
     """
-    matches = [PART.fullmatch(part) for part in form.split("; ")]
+    parts = [part for part in form.split("; ") if "if one part" not in part]
+    matches = [PART.fullmatch(part) for part in parts]
     if not all(matches):
         return form
     kinds = [next((k for k in KINDS if (m[1] or m[4]).startswith(k)), "no") for m in matches]

@@ -1,9 +1,12 @@
 from dataclasses import replace
 from importlib import import_module
 
+import numpy as np
 import pytest
+from scipy.stats import ttest_ind
 
-from course.claims import Claim, Readings, readings, verdict
+from course.claims import Claim, Estimate, Readings, on_images, readings, unpaired, verdict
+from course.claims.estimate import interval, stored
 from course.claims.ledger import MIME
 from course.claims.readings import at_equal_loss
 from course.claims.rows import load
@@ -104,6 +107,52 @@ def test_rows_of_a_study_are_read_wherever_training_ends():
 def test_of_parts_that_must_all_hold_the_worst_decides():
     assert decided(HALF, (LITTLE, MUCH, [0.2, 0.21, 0.22])).figure == "0.81"
     assert decided(HALF, (LITTLE, [0.2, 0.21, 0.22])).figure == "0.21"
+
+
+IN_PART = {"< 0.5": "holds", "otherwise": "refuted", "one part": "qualified, in part: cats"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "word"),
+    [
+        ((LITTLE, MUCH), "qualified, in part"),
+        ((LITTLE, [0.1, 0.5, 0.9]), "qualified, in part"),
+        ((LITTLE, LITTLE), "holds"),
+        ((MUCH, MUCH), "refuted"),
+        (([0.1, 0.5, 0.9], MUCH), "refuted"),
+    ],
+)
+def test_one_part_that_is_certain_makes_a_claim_true_in_part_if_its_rule_says_so(parts, word):
+    bundle, metadata = Verdict(claim(IN_PART), parts)._repr_mimebundle_()
+    assert word_of(bundle[MIME]["verdict"]) == word
+    again = Verdict(claim(IN_PART), stored(metadata[MIME]))._repr_mimebundle_()
+    assert again == (bundle, metadata)  # as after a change of words
+
+
+def test_two_architectures_are_no_pairs_and_have_welch_s_interval():
+    one, other = [0.4, 0.5, 0.45], [0.3, 0.35, 0.2, 0.25]
+    found = unpaired(one, other)
+    expected = ttest_ind(one, other, equal_var=False).confidence_interval()
+    mean = sum(found.values) / 3
+    assert (mean - found.half, mean + found.half) == pytest.approx((expected.low, expected.high))
+    assert unpaired([1, 1, 1], [0, 0, 0]) == Estimate([1, 1, 1], 0)
+
+
+def test_shared_images_widen_an_interval_by_the_binomial_error_of_a_difference():
+    found = on_images([0.1, 0.1, 0.1], [0.5, 0.9], 100)
+    assert found.half == pytest.approx(1.96 * (0.25 / 100 + 0.09 / 100) ** 0.5)
+    assert on_images([0.1, 0.2, 0.3], [1, 1], 100).half == pytest.approx(0.2484, abs=1e-4)
+    given = decided(HALF, found)
+    assert given.interval == "-0.014 to 0.21 (95 %, 3 seeds)" and given.half == found.half
+
+
+def test_the_interval_of_shares_stays_in_their_range():
+    for shares in ([1, 1, 1, 1, 0.5], [0, 0.1, 0], [0.4, 0.5, 0.6]):
+        centre, half = interval(np.array(shares), None, True)
+        assert 0 <= centre - half < np.mean(shares) < centre + half <= 1
+    assert interval(np.ones(3), None, True) == (1, 0)
+    share = replace(HALF, share=True)
+    assert decided(share, [0, 0.1, 0]).interval == "0.0016 to 0.43 (95 %, 3 seeds)"
 
 
 def test_what_processors_move_a_figure_by_counts_as_part_of_its_interval(monkeypatch):

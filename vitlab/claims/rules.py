@@ -35,13 +35,18 @@ def word_of(verdict: str) -> str:
     return word
 
 
+def student(freedom: float) -> float:
+    """What Student's t exceeds once in forty times."""
+    with extra("audit"):
+        from scipy.stats import t  # a second to import, needed here alone
+    return float(t.ppf(0.975, freedom))
+
+
 def half_width(values: Shaped[np.ndarray, "values"]) -> float:
     """Half the 95 % interval of the mean, by Student's t; zero for a single number."""
     if len(values) == 1:
         return 0.0
-    with extra("audit"):
-        from scipy.stats import t  # a second to import, needed here alone
-    return float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+    return student(len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
 
 
 def weaker(word: str) -> int:
@@ -54,18 +59,20 @@ class Rule:
     """Cases in order, ``((sign, threshold, verdict), ...)``, of which the first that fits decides.
 
     In ``claims.yml`` a mapping, ``{"<= 1e-6": holds, otherwise: "refuted: ..."}``, or ``{always:
-    "history, cited: ..."}``; ``uncertain`` is a sentence for an interval across yes and no.
+    "history, cited: ..."}``; ``uncertain`` is a sentence for an interval across yes and no, and
+    ``one part`` the verdict where of parts that are measured apart one is certain and another not.
     """
 
     cases: tuple[tuple[str, float, str], ...]
     otherwise: str
     uncertain: str = ""
+    one_part: str = ""
 
     @classmethod
     def parse(cls, mapping: dict[str, str]) -> "Rule":
         """Reads a rule of ``claims.yml``; one that is malformed raises ValueError."""
         mapping = dict(mapping)
-        uncertain = mapping.pop("uncertain", "")
+        uncertain, one_part = mapping.pop("uncertain", ""), mapping.pop("one part", "")
         *cases, (last, otherwise) = mapping.items()
         ends = last == ("otherwise" if cases else "always")
         expect(ends, "a rule that ends with 'otherwise' or is one 'always'", mapping)
@@ -76,11 +83,11 @@ class Rule:
                 raise ValueError(f"expected a comparison such as '<= 1e-6': got {case!r}")
             parsed.append((match[1], float(match[2]), verdict))
         verdicts = [verdict for *_, verdict in parsed] + [otherwise]
-        for verdict in verdicts:
+        for verdict in (*verdicts, *([one_part] if one_part else [])):
             word_of(verdict)
         differ = all(a != b for a, b in pairwise(verdicts))
         expect(differ, "neighbouring cases that differ in their verdict", mapping)
-        return cls(tuple(parsed), otherwise, uncertain)
+        return cls(tuple(parsed), otherwise, uncertain, one_part)
 
     @property
     def measures(self) -> bool:
@@ -130,4 +137,5 @@ class Rule:
     def __str__(self) -> str:
         cases = [f"{word_of(verdict)} if {sign} {x:g}" for sign, x, verdict in self.cases]
         last = word_of(self.otherwise)
-        return "; ".join([*cases, f"otherwise {last}" if cases else f"always {last}"])
+        part = [f"{word_of(self.one_part)} if one part alone is certain"] if self.one_part else []
+        return "; ".join([*cases, f"otherwise {last}" if cases else f"always {last}", *part])
