@@ -44,7 +44,7 @@ class Images:
 
     @property
     def suit(self) -> bool:
-        """Whether the model may be made for such: the user's own, or a data set of its classes."""
+        """Whether a model may be made for them, as the user's own or a data set of its classes."""
         return bool(self.source) and (self.source not in SOURCES or self.labels is not None)
 
     @cached_property
