@@ -1,4 +1,4 @@
-"""Chapter 17: models made of parts, and how fast descent goes."""
+"""Chapter 17: models made of parts, and what their Jacobians and tokens have in common."""
 
 from functools import partial
 
@@ -82,37 +82,6 @@ def stitched(attempt: Attempt, normal: Draw) -> None:
         new @ all_alike[:-1] + all_alike[-1]: "The shift is penalised too.",
     }
     attempt.expect_close(attempt(moved, noisy, new, ridge), outcomes)
-
-
-@exercise()
-def steps_needed(attempt: Attempt) -> None:
-    """values [k], share -> the least whole number of steps."""
-    for values, share, steps in (
-        ([2.0, 1.0], 0.05, 11),  # factors 0 and 3/4
-        ([1.0, 3.0, 2.0], 0.1, 20),  # 8/9 is the slowest factor, in no particular order
-    ):
-        slowest = 1 - (min(values) / max(values)) ** 2
-        exact = torch.tensor(share).log() / torch.tensor(slowest).log()
-        single = torch.tensor(share).log() / torch.tensor(1 - min(values) / max(values)).log()
-        quickest = 1 - (sorted(values)[-2] / max(values)) ** 2
-        outcomes = {
-            steps: f"With the singular values {values} and share = {share} it takes {steps} steps.",
-            exact: "This is not a whole number. Round it up.",
-            steps - 1: "One step fewer is not enough. Round up.",
-            steps + 1: "One step fewer is enough.",
-            single.ceil(): "The factor of a step is 1 - (sigma / sigma_1)^2. You have not squared "
-            "the quotient.",
-            (exact / 2).ceil(): "This is the number for the squared error. The errors themselves "
-            "should shrink.",
-            (torch.tensor(share).log() / torch.tensor(quickest).log()).ceil(): "This is the number "
-            "for a faster direction. The slowest decides.",
-        }
-        attempt.expect_close(attempt(torch.tensor(values), share), outcomes)
-    outcomes = {
-        2.0: "With the singular values 3, 3 and 3 / sqrt(2) and share = 0.3 it takes 2 steps: each "
-        "halves the slowest error."
-    }
-    attempt.expect_close(attempt(torch.tensor([3.0, 3.0, 3.0 / 2**0.5]), 0.3), outcomes)
 
 
 @exercise("out, weights", seed=1)

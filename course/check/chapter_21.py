@@ -1,4 +1,4 @@
-"""Chapter 21: means and other images' tokens put in, read-outs, relevance, sparse codes."""
+"""Chapter 21: means and other images' tokens put in, read-outs, sparse codes."""
 
 from functools import partial
 
@@ -125,36 +125,6 @@ def read_out(attempt: Attempt, normal: Draw) -> None:
         head(norm(norm(tokens).mean(1))): "The norm acts a second time, on the mean.",
     }
     attempt.expect_close(attempt(tokens, norm, head), outcomes)
-
-
-@exercise("batch, rows, columns", seed=3)
-def add_block(attempt: Attempt, normal: Draw) -> None:
-    """R [batch, tokens, tokens], weights, slopes [batch, heads, tokens, tokens] -> as R."""
-    R = normal(2, 4, 4).abs()
-    weights, slopes = normal(2, 3, 4, 4).softmax(-1), normal(2, 3, 4, 4)
-    each = weights * slopes
-
-    def add(moved: Tensor) -> Tensor:
-        return R + moved @ R
-
-    def positive(x: Tensor) -> Tensor:
-        return torch.where(x > 0, x, 0)
-
-    outcomes = {
-        add(positive(each).sum(1) / 3): "For three heads and four tokens the result is wrong.",
-        add(each.mean(1)): "The negative parts count too. Keep the positive ones.",
-        add(each.abs().mean(1)): "Negative parts count as positive. Set them to 0.",
-        add(positive(each.mean(1))): "The mean over the heads comes first. Take the positive part "
-        "of each head.",
-        add(positive(each).sum(1)): "The heads are added up. Take their mean.",
-        R + R @ positive(each).mean(1): "The product is in the wrong order: the new block belongs "
-        "on the left of R.",
-        positive(each).mean(1) @ R: "R itself is not added: what passes by the shortcut is lost.",
-        add(weights.mean(1)): "The gradients are not used.",
-        add(positive(slopes).mean(1)): "The attention weights are not used.",
-        R + positive(each).mean(1): "R is left out of the product.",
-    }
-    attempt.expect_close(attempt(R, weights, slopes), outcomes)
 
 
 @exercise("tokens, size", seed=4)

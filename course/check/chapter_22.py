@@ -1,4 +1,4 @@
-"""Chapter 22: who may attend to whom, mixing without queries and keys, AlterNet's two rules."""
+"""Chapter 22: who may attend to whom, and AlterNet's two rules."""
 
 import operator
 from collections.abc import Callable
@@ -8,8 +8,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, Draw, Outcomes
-from course.check.chapter_14 import mixed
+from course.check.attempt import Attempt, Outcomes
 from course.check.exercise import exercise
 
 
@@ -145,48 +144,6 @@ def shifted_windows(attempt: Attempt) -> None:
     expected = same((row - 3) // 5, (column - 3) // 5)
     message = "For 4 x 9 patches and windows of 5 x 5, shifted by 3, the result is wrong."
     attempt.expect_close(attempt(4, 9, 5, 3, dtype=torch.bool).to(expected), {expected: message})
-
-
-@exercise("batch, n, dim", seed=0)
-def static_mixing(attempt: Attempt, normal: Draw) -> None:
-    """x [batch, n, dim], scores [heads, n, n], values, out [dim, dim] -> [batch, n, dim]."""
-    batch, heads, n, dim = 5, 3, 4, 6
-    x, scores = normal(batch, n, dim), 2 * normal(heads, n, n)
-    values, out, identity = normal(dim, dim), normal(dim, dim), torch.eye(dim)
-    weights = scores.exp() / scores.exp().sum(2, keepdim=True)
-
-    mix = partial(mixed, x, values=identity, out=identity)
-    each = torch.stack([mix(weights)[..., 2 * h : 2 * h + 2] for h in range(heads)], 1)
-    outcomes = {
-        mix(weights): "With identities as values and out the result is wrong.",
-        mix(scores): "The scores mix the tokens as they are. Take their softmax.",
-        mix(scores.softmax(1)): "The softmax is over the tokens that attend. Take it over the last "
-        "axis, so that the weights of a token sum to 1.",
-        mix((scores / 2**0.5).softmax(2)): "The scores are divided by a root, as products of "
-        "queries and keys are. Take them as they are.",
-        mix(weights.transpose(1, 2)): "The weights are transposed: row i holds those of token i.",
-        mix(weights, interleaved=True): "The heads have every third feature. A head has a slice of "
-        "features that lie side by side.",
-        each.reshape(batch, n, dim): "The heads are put one after another along the tokens. Move "
-        "their axis after that of the tokens before they are put side by side.",
-        mix(weights[:1].expand(heads, -1, -1)): "All heads have the weights of the first.",
-        x: "The weights are not used.",
-    }
-    attempt.expect_close(attempt(x, scores, identity, identity), outcomes)
-    outcomes = {
-        mix(weights, values=values): "With an identity as out the result is wrong.",
-        mix(weights): "The values are not used: the tokens themselves are mixed.",
-        mix(weights, values=values.T): "The matrix of the values is transposed: x @ values.",
-        mix(weights) @ values: "The values multiply what the heads have mixed. They come before.",
-    }
-    attempt.expect_close(attempt(x, scores, values, identity), outcomes)
-    outcomes = {
-        mix(weights, values=values, out=out): "With random values and out the result is wrong.",
-        mix(weights, values=values): "out is not used.",
-        mix(weights, values=values, out=out.T): "out is transposed: what the heads give @ out.",
-        mix(weights, values=values @ out): "out comes before the heads mix. It comes after.",
-    }
-    attempt.expect_close(attempt(x, scores, values, out), outcomes)
 
 
 @exercise()

@@ -3,15 +3,6 @@
 import torch
 
 
-def steps_needed(values, share):
-    """Takes steps until it is enough."""
-    errors, steps = torch.ones(len(values), dtype=torch.float64), 0
-    factors = 1 - (values.double() / values.max().double()) ** 2
-    while errors.max() > share:
-        errors, steps = errors * factors, steps + 1
-    return steps
-
-
 def main_effects(results):
     """Signs times results: each part's contrast."""
     k = results.ndim
@@ -42,7 +33,6 @@ def stitched(source, target, new, ridge):
 
 
 EQUIVALENT = {
-    "steps_needed": {").item() -> )": "math.log takes a tensor too"},
     "partial_correlation": {
         "x @ z -> z @ x": "a dot product has no order",
         "y @ z -> z @ y": "a dot product has no order",

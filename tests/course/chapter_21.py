@@ -31,13 +31,6 @@ def read_out(tokens, norm, head):
     return sum(head(norm(tokens[:, i])) for i in range(tokens.shape[1])) / tokens.shape[1]
 
 
-def add_block(R, weights, slopes):
-    total = R
-    for w, s in zip(weights.unbind(1), slopes.unbind(1), strict=True):
-        total = total + (w * s).clamp_min(0) @ R / weights.shape[1]
-    return total
-
-
 def sparse_codes(x, encoder, bias, k):
     codes = (x @ encoder.mT + bias).clamp_min(0)
     return codes * (codes >= codes.sort(-1).values[:, [-k]])

@@ -24,12 +24,6 @@ def shifted_windows(rows, columns, window, shift):
     return torch.eq(*torch.meshgrid([labels.flatten()] * 2, indexing="ij"))
 
 
-def static_mixing(x, scores, values, out):
-    width = x.shape[-1] // len(scores)
-    parts = zip(scores, (x @ values).split(width, -1), strict=True)
-    return torch.cat([torch.softmax(s, 1) @ v for s, v in parts], -1) @ out
-
-
 def alternate(blocks, attention):
     return tuple(
         "".join("a" if i % 2 == 0 and i < 2 * k else "c" for i in reversed(range(n)))
