@@ -37,12 +37,12 @@ class Part(NamedTuple):
 
 PARTS = {
     "minivit": Part(["minivit"], 3_500, 25),
-    "vitlab": Part(["vitlab"], 10_990, 110),
+    "vitlab": Part(["vitlab"], 11_050, 110),
     **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][2:]},
     "course": Part(["course"], 8_880),
-    "studies": Part(["studies"], 4_770),
+    "studies": Part(["studies"], 4_990),
     "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_280),
-    "all Python but tests": Part(FLOORS[""], 32_380),
+    "all Python but tests": Part(FLOORS[""], 32_620),
     "tests": Part(["tests"], 22_290),
     "JavaScript, CSS": Part(["book/_static"], 4_750, suffixes=(".js", ".css")),
 }
