@@ -7,7 +7,7 @@ def without_class_token(tokens, table):
     return torch.cat([tokens[:, :1], tokens[:, 1:] + table], 1)
 
 
-def move_by(p, steps):
+def by_blocks(p, steps):
     """One matrix for all rows, made of blocks of two."""
     dim = p.shape[1]
     blocks = []
@@ -16,11 +16,6 @@ def move_by(p, steps):
         c, s = angle.cos(), angle.sin()
         blocks.append(torch.stack([torch.stack([c, -s]), torch.stack([s, c])]))
     return p @ torch.block_diag(*blocks)
-
-
-def both_plus(p, steps):
-    """The sine that cosines lose is added."""
-    return torch.stack([move_by(p, steps)[:, 0::2], move_by(p, -steps)[:, 1::2]], -1).flatten(1)
 
 
 def by_two_matrices(table, old_grid, new_grid):
@@ -49,7 +44,7 @@ def one_query_at_a_time(table, grid):
     return torch.stack(windows)
 
 
-def rotary_2d(x, grid):
+def by_complex_numbers(x, grid):
     rows, columns = torch.meshgrid(*(torch.arange(n) for n in grid), indexing="ij")
     half = x.shape[-1] // 2
     rates = torch.logspace(0, -4, half // 2 + 1)[:-1]  # from 1 down, 1/10000 left out
@@ -61,6 +56,8 @@ def rotary_2d(x, grid):
 
 # Under two names: where a wrong answer that calls one is handed in, it takes the exercise's.
 add_positions = without_class_token
+move_by = by_blocks
+rotary_2d = by_complex_numbers
 resample_linear = by_two_matrices
 relative_bias = one_query_at_a_time
 
@@ -75,10 +72,15 @@ WRONG = {
         ("is subtracted", lambda x, p: without_class_token(x, -p)),
     ],
     "move_by": [
-        ("move backwards", lambda p, steps: move_by(p, -steps)),
-        ("no longer sum to one", both_plus),
+        ("move backwards", lambda p, steps: by_blocks(p, -steps)),
+        (
+            "no longer sum to one",  # the sine that cosines lose is added
+            lambda p, steps: torch.stack(
+                [by_blocks(p, steps)[:, 0::2], by_blocks(p, -steps)[:, 1::2]], -1
+            ).flatten(1),
+        ),
         ("shifted in the tensor", lambda p, steps: p.roll(-int(steps), 0)),
-        ("steps = 1.5", lambda p, steps: move_by(p, int(steps))),
+        ("steps = 1.5", lambda p, steps: by_blocks(p, int(steps))),
     ],
     "resample_linear": [
         ("class token's row is not kept", class_token_last),
@@ -89,7 +91,7 @@ WRONG = {
         ("middle of", lambda table, grid: one_query_at_a_time(table.flip(0, 1), grid) * 2),
     ],
     "rotary_2d": [
-        ("should come back unchanged", lambda x, grid: -rotary_2d(x, grid)),
+        ("should come back unchanged", lambda x, grid: -by_complex_numbers(x, grid)),
     ],
 }
 
