@@ -13,9 +13,8 @@ from functools import partial
 import minivit
 from minivit.model import Model
 from studies.runner.run import loaded, operations
-from studies.runner.storage import HERE
 from studies.runner.survey import Figures, Survey
-from studies.shared.lengths import TIMES, at_best_rate, at_rate, scored
+from studies.shared.lengths import TIMES, after, named, scored
 from vitlab.training import Recipe
 
 SEEDS = range(5)
@@ -40,21 +39,13 @@ def trained(kind: str, times: int, rate: float, seed: int) -> Figures:
     """Scores of a trained network, their curve, and the seconds of its training."""
     data, start = loaded("SHAPES", size=16), time.process_time()
     recipe = replace(RECIPE, steps=times * STEPS)
-    _, figures = scored(partial(network, kind), data, recipe, rate, seed)
+    figures = scored(partial(network, kind), data, recipe, rate, seed)
     return {"seconds_of_training": time.process_time() - start} | figures
 
 
 def measured(kind: str, times: int) -> Figures:
-    """Scores after ``times`` as many steps, at the best rate and at the next; cost.
-
-    The longest trainings have the best rate of those before.
-    """
-    training, name = partial(trained, kind, times), f"hybrids {kind}, {times} x"
-    if times == TIMES[-1]:
-        rate = STUDY.stored(HERE)[named(kind, TIMES[-2])]["rate"]
-        figures = at_rate(training, SEEDS, rate, name)
-    else:
-        figures = at_best_rate(training, SEEDS, 1e-2, name)
+    """Scores after ``times`` as many steps; cost."""
+    figures = after(times, partial(trained, kind, times), SEEDS, "hybrids", f"{kind}, shapes")
     model = network(kind)
     return figures | {
         "steps": times * STEPS,
@@ -63,12 +54,12 @@ def measured(kind: str, times: int) -> Figures:
     }
 
 
-def named(kind: str, times: int) -> str:
-    return f"{kind}, shapes" + (f", {times} x" if times > 1 else "")
-
-
 STUDY = Survey(
     "hybrids",
-    {named(kind, times): partial(measured, kind, times) for kind in KINDS for times in TIMES},
+    {
+        named(f"{kind}, shapes", times): partial(measured, kind, times)
+        for kind in KINDS
+        for times in TIMES
+    },
     SEEDS,
 )

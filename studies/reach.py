@@ -17,10 +17,9 @@ import minivit
 from minivit.model import Model
 from minivit.parts import window_mask
 from studies.runner.run import spread
-from studies.runner.storage import HERE
 from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared.digit_models import fraction_of
-from studies.shared.lengths import TIMES, at_best_rate, at_rate, scored
+from studies.shared.lengths import TIMES, after, named, scored
 from vitlab.data import Data, Split, load_data
 from vitlab.instruments.density import density
 from vitlab.training import Recipe
@@ -73,16 +72,9 @@ def vit(mixing: str) -> Model:
 
 
 def measured(mixing: str, amount: str, times: int) -> Figures:
-    """Scores after ``times`` as many steps, at the best rate and at the next.
-
-    The longest trainings have the best rate of those before.
-    """
-    training, name = partial(trained, mixing, amount, times), f"reach {mixing}, {amount}, {times} x"
-    if times == TIMES[-1]:
-        rate = STUDY.stored(HERE)[named(mixing, amount, TIMES[-2])]["rate"]
-        figures = at_rate(training, SEEDS, rate, name)
-    else:
-        figures = at_best_rate(training, SEEDS, 1e-2, name)
+    """Scores after ``times`` as many steps."""
+    training = partial(trained, mixing, amount, times)
+    figures = after(times, training, SEEDS, "reach", f"{mixing}, {amount}")
     figures["parameters"] = sum(p.numel() for p in vit(mixing).parameters())
     return figures | {"steps": times * STEPS[amount]}
 
@@ -100,7 +92,7 @@ def digits(amount: str, seed: int) -> Data:
 def trained(mixing: str, amount: str, times: int, rate: float, seed: int) -> Figures:
     """Scores of a ViT, and their curve."""
     recipe = replace(RECIPE, steps=times * STEPS[amount])
-    return scored(partial(vit, mixing), digits(amount, seed), recipe, rate, seed)[1]
+    return scored(partial(vit, mixing), digits(amount, seed), recipe, rate, seed)
 
 
 def curvature(mixing: str) -> Figures:
@@ -127,14 +119,14 @@ def more(mixing: str) -> Figures:
     return over_seeds(rows)
 
 
-def named(mixing: str, amount: str, times: int) -> str:
-    return f"{mixing}, {amount}" + (f", {times} x" if times > 1 else "")
-
-
 KINDS = [(m, "all") for m in MIXING] + [(m, "tenth") for m in FEW]
 STUDY = Survey(
     "reach",
-    {named(*kind, times): partial(measured, *kind, times) for kind in KINDS for times in TIMES}
+    {
+        named(", ".join(kind), times): partial(measured, *kind, times)
+        for kind in KINDS
+        for times in TIMES
+    }
     | {f"{mixing}, more": partial(more, mixing) for mixing in MORE}
     | {f"{mixing}, curvature": partial(curvature, mixing) for mixing in CURVED},
     SEEDS,

@@ -18,7 +18,7 @@ from minivit.model import Model
 from studies.runner.run import operations
 from studies.runner.survey import Figures, Survey, over_seeds, plain
 from studies.shared.digit_models import fraction_of
-from studies.shared.lengths import TIMES, at_best_rate
+from studies.shared.lengths import TIMES, at_best_rate, named
 from studies.shared.masked_patches import masked_patches
 from studies.shared.sequences import (
     COUNT,
@@ -31,7 +31,7 @@ from studies.shared.sequences import (
     right,
     taught,
 )
-from studies.shared.training import fitted, search
+from studies.shared.training import fitted, outputs, search
 from vitlab.data import Data, load_data
 from vitlab.training import Recipe, evaluate
 
@@ -62,10 +62,10 @@ def reader(kind: Kind, steps: int, rate: float, seed: int) -> Figures:
     """What one reader does, on new pairs for the choice of a rate and over all lengths."""
     model = taught(kind, rate, seed, steps)
     tokens, answers = pairs(COUNT, LONGEST, torch.Generator().manual_seed(90_000))
-    with torch.no_grad():
-        loss = F.cross_entropy(model(tokens), answers).item()
-    held_out = right(model, LONGEST, 90_000)
-    return plain({"validation": held_out, "likelihood": -loss} | by_length(model))
+    logits = outputs(model, tokens)
+    figures = by_length(model) | {"likelihood": -F.cross_entropy(logits, answers)}
+    figures["validation"] = (logits.argmax(1) == answers).double().mean()
+    return plain(figures)
 
 
 @torch.no_grad()
@@ -149,7 +149,7 @@ def trained(kind: str, data: Data, rate: float, seed: int) -> dict[str, float]:
 STUDY = Survey(
     "scale",
     {
-        f"retrieval {kind}" + (f", {times} x" if times > 1 else ""): partial(retrieval, kind, times)
+        named(f"retrieval {kind}", times): partial(retrieval, kind, times)
         for kind in READERS
         for times in TIMES
     }

@@ -20,6 +20,7 @@ from vitlab.training.evaluate import Results
 
 TIMES = 1, 3, 10  # as many steps
 RATES = 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1
+FIRST = 1e-2  # is tried first
 SEARCHED = range(3)  # seeds that choose a rate
 POINTS = 40  # of a curve, at most
 
@@ -61,6 +62,21 @@ def at_best_rate(training: Training, seeds: Sequence[int], first: float, name: s
     }
 
 
+def named(row: str, times: int) -> str:
+    """The name of a row of a study after ``times`` as many steps."""
+    return row + (f", {times} x" if times > 1 else "")
+
+
+def after(times: int, training: Training, seeds: Sequence[int], study: str, row: str) -> Figures:
+    """What a training of this length gives: at its best rate and at the next, or, the longest, at
+    the rate that was best for the length before."""
+    name = f"{study} {row}, {times} x"
+    if times < TIMES[-1]:
+        return at_best_rate(training, seeds, FIRST, name)
+    before = json.loads(HERE.table(study).read_text())["rows"][named(row, TIMES[-2])]
+    return at_rate(training, seeds, before["rate"], name)
+
+
 def at_rate(training: Training, seeds: Sequence[int], rate: float, name: str) -> Figures:
     """What a training gives at a rate, a list over seeds each, without those that diverge."""
     done = [kept(training, rate, seed, name) for seed in seeds]
@@ -82,13 +98,13 @@ def kept(training: Training, rate: float, seed: int, name: str) -> Figures:
 
 def scored(
     create: Callable[[], Model], data: Data, recipe: Recipe, rate: float, seed: int
-) -> tuple[Model, Figures]:
-    """A model, and its scores; ``curve`` has its steps, loss in training and test accuracy."""
+) -> Figures:
+    """Scores of a trained model; ``curve`` has its steps, loss in training and test accuracy."""
     torch.manual_seed(seed)
     model, watched = create(), replace(data, validation=data.test)
     results = train(model, watched, replace(recipe, learning_rate=rate, seed=seed))
     held_out = evaluate(model, data.validation)
-    return model, {
+    return {
         "accuracy": results.test.accuracy,
         "validation": held_out.accuracy,
         "likelihood": held_out.log_likelihood,
