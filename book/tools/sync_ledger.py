@@ -11,9 +11,9 @@ import nbformat
 
 from book.tools import notebooks
 from course.claims.cite import Build
-from course.claims.estimate import stored
 from course.claims.export import ledger
 from course.claims.ledger import MIME, chapters, harvest
+from course.claims.readings import stored
 from course.claims.rows import load
 from course.claims.verdict import Verdict
 from vitlab.claims.ledger import LEDGER

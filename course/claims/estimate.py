@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -54,11 +53,3 @@ def interval(values: np.ndarray, half: float | None, share: bool) -> tuple[float
         return mean, half_width(values) if half is None else half
     c = student(n - 1) ** 2 * float(values.var(ddof=1)) / (n * mean * (1 - mean))
     return (mean + c / 2) / (1 + c), math.sqrt(c * mean * (1 - mean) + c * c / 4) / (1 + c)
-
-
-def stored(about: dict[str, Any]) -> Any:
-    """A value from the metadata of its output."""
-    if "parts" in about:
-        return tuple(stored(part) for part in about["parts"])
-    values = about["seeds"] or None
-    return values if about.get("half") is None else Estimate(about["seeds"], about["half"])

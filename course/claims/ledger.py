@@ -1,7 +1,7 @@
 """Verdicts from the notebooks' stored outputs, and how far processors move their figures."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +28,6 @@ class Found:
     cell: str = ""  # the id of the notebook's cell
     readings: str = ""  # what other ends of training give
     half: float | None = None  # half the interval, where Student's t does not give it
-    parts: Sequence[dict[str, Any]] = ()  # seeds and half of each, where several must hold
 
 
 def chapters() -> list[Path]:
@@ -51,9 +50,12 @@ def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
                 if owner != path.stem:
                     raise ValueError(f"{path.name}: a verdict on {name}, which belongs to {owner}")
                 about = output.get("metadata", {}).get(MIME, {})
-                values = {name: about[name] for name in ("half", "parts") if name in about}
-                values["seeds"] = tuple(about.get("seeds", ()))
-                found[name] = Found(**shown, **values, cell=cell.get("id", ""))
+                found[name] = Found(
+                    **shown,
+                    seeds=tuple(about.get("seeds", ())),
+                    half=about.get("half"),
+                    cell=cell.get("id", ""),
+                )
     return found
 
 

@@ -71,3 +71,26 @@ def at_equal_loss(rows: Sequence[Row]) -> list[np.ndarray]:
         np.array([next(x for _, loss, x in curve if loss <= level) for curve in row["curve"]])
         for row in rows
     ]
+
+
+def to_store(value: Any) -> dict[str, Any]:
+    """A value of a verdict, with every digit, for the metadata of its output."""
+    if isinstance(value, Readings):
+        ends = value.by_steps, value.others
+        return {"ends": [{str(end): to_store(each) for end, each in of.items()} for of in ends]}
+    if isinstance(value, tuple):
+        return {"parts": [to_store(part) for part in value]}
+    if isinstance(value, Estimate):
+        return {"seeds": list(value.values), "half": value.half}
+    return {"seeds": [] if value is None else np.atleast_1d(value).tolist()}
+
+
+def stored(about: dict[str, Any]) -> Any:
+    """A value from the metadata of its output."""
+    if "ends" in about:
+        by_steps, others = ({e: stored(each) for e, each in of.items()} for of in about["ends"])
+        return Readings({int(steps): each for steps, each in by_steps.items()}, others)
+    if "parts" in about:
+        return tuple(stored(part) for part in about["parts"])
+    values = about["seeds"] or None
+    return values if about.get("half") is None else Estimate(about["seeds"], about["half"])

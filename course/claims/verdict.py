@@ -9,7 +9,7 @@ from IPython.display import display
 from course.claims import card
 from course.claims.estimate import Estimate, Values, interval
 from course.claims.ledger import MIME, Found, spread
-from course.claims.readings import Measured, Readings
+from course.claims.readings import Measured, Readings, to_store
 from course.claims.rows import Claim, load
 from vitlab.claims.rules import DEPENDS, UNCERTAIN, WORDS, YES, word_of
 
@@ -51,7 +51,7 @@ class Verdict:
     """The output of ``verdict``: text for nbval to compare, a card for the page."""
 
     def __init__(self, claim: Claim, value: Value) -> None:
-        self.claim = claim
+        self.claim, self.value = claim, value
         self.found = decided(claim, value)
 
     def __repr__(self) -> str:
@@ -62,7 +62,9 @@ class Verdict:
         """The output, with every digit of the value in its metadata, which nbval passes over."""
         data = asdict(self.found)
         about = {"id": self.claim.id, "seeds": list(data.pop("seeds"))}
-        about |= {name: each for name in ("half", "parts") if (each := data.pop(name))}
+        if (half := data.pop("half")) is not None:
+            about["half"] = half
+        about = to_store(self.value) | about
         del data["cell"]
         if not data["readings"]:
             del data["readings"]
@@ -119,7 +121,7 @@ def worst(claim: Claim, parts: tuple[Values | Estimate, ...]) -> Found:
     last = max(found, key=lambda one: (WORDS.index(word_of(one.verdict)), side * fmean(one.seeds)))
     if claim.rule.one_part and word_of(claim.rule.cases[0][2]) in words and not {*words} <= {*YES}:
         last = replace(last, verdict=claim.rule.one_part)
-    return replace(last, parts=[{"seeds": list(x.seeds), "half": x.half} for x in found])
+    return last
 
 
 def with_readings(claim: Claim, readings: Readings) -> Found:
