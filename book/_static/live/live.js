@@ -83,22 +83,22 @@
     root.dataset.ready = "";
   }
 
-  /** A model further down the page waits until its reader comes near. */
+  /** A model further down the page waits until its reader comes near; alone in a frame it begins. */
   function begin() {
-    const near = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => {
-      if (!isIntersecting) return;
+    const start = (root) => mount(root).catch((error) => {
+      const said = document.createElement("p");
+      said.setAttribute("role", "alert");
+      said.textContent = error.message;
+      root.append(said); // what stood there, a picture say, stays
+    });
+    const near = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => {
       near.unobserve(target);
-      mount(target).catch((error) => {
-        const said = document.createElement("p");
-        said.setAttribute("role", "alert");
-        said.textContent = error.message;
-        target.append(said); // what stood there, a picture say, stays
-      });
+      start(target);
     }), { rootMargin: "400px" });
     document.querySelectorAll(".live[data-model], [data-model][data-show]").forEach((root) => {
       root.classList.add("live");
-      near.observe(root);
+      self === top ? near.observe(root) : start(root); // a frame with nothing in it may never be painted
     });
   }
-  requestAnimationFrame(() => setTimeout(begin)); // after the first paint
+  self === top ? requestAnimationFrame(() => setTimeout(begin)) : begin(); // after the first paint
 })();
