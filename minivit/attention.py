@@ -1,83 +1,84 @@
-"""Attention weights, recorded and replaced where torch computes them, with no help from the model.
+"""Attention, recorded and replaced where torch computes it, with no help from the model.
 
 Attention is a call of ``F.scaled_dot_product_attention``, of ``F.multi_head_attention_forward``
-(inside ``nn.MultiheadAttention``), or an explicit softmax. The first two never return their
-weights, so they are replaced by their formula; a softmax is only observed. Either way the model
-continues with the very tensor that is recorded, so gradients with respect to it are the model's.
+(inside ``nn.MultiheadAttention``), or an explicit softmax between two products. The first two never
+return their weights, so they are replaced by their formula. The model continues with the very
+tensors that are recorded, so gradients with respect to them are the model's.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from inspect import signature, unwrap
+from threading import local
 from types import FunctionType
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
-from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function_unary
+from torch import Tensor
+from torch.overrides import TorchFunctionMode, _get_current_function_mode
 
-from minivit.hooks import after, before
+from minivit.listening import AttentionListener, Told
+from minivit.products import Product, product_of, turned
 
-# The last is called by the formula below, so that an outer recorder sees an inner one's result.
-SOFTMAX = {torch.softmax, Tensor.softmax, F.softmax, torch._safe_softmax}
+# Torch's own functions, also where a library has put its own around them.
+FUSED = unwrap(F.scaled_dot_product_attention)
+MULTI_HEAD = unwrap(F.multi_head_attention_forward)
+SOFTMAX = {unwrap(f) for f in (torch.softmax, Tensor.softmax, F.softmax, torch._safe_softmax)}
+LOG_SOFTMAX = {unwrap(f) for f in (torch.log_softmax, Tensor.log_softmax, F.log_softmax)}
+EXP = {unwrap(torch.exp), unwrap(Tensor.exp)}
+
+Listeners = list[AttentionListener]
+
+_here = local()  # the mode of each thread
 
 
-class AttentionListener(TorchFunctionMode):
-    """Passes the attention weights computed inside chosen modules to ``keep``, while it is entered.
+@contextmanager
+def listening(listener: AttentionListener) -> Iterator[None]:
+    """Lets a listener hear of attention that is computed in this thread.
 
-    What ``keep`` returns takes their place, unless it is None. A listener that only watches is told
-    again when one entered later replaces what it was passed.
-
-    Like all of torch's modes it is active only in the thread that entered it. It also keeps torch
-    from the fast paths of ``nn.TransformerEncoderLayer`` and ``nn.MultiheadAttention``, which run
-    whole layers without calling their modules.
+    This also keeps torch from the fast paths of ``nn.TransformerEncoderLayer`` and
+    ``nn.MultiheadAttention``, which run whole layers without calling their modules.
     """
+    mode: Interception = vars(_here).setdefault("mode", Interception())
+    mode.listeners.append(listener)
+    mode.begin()
+    try:
+        yield
+    finally:
+        mode.listeners.remove(listener)
+        mode.end()
 
-    def __init__(
-        self,
-        keep: Callable[[str, Float[Tensor, "batch heads queries keys"]], Tensor | None],
-        *,
-        watches: bool = True,
-    ) -> None:
+
+class Interception(TorchFunctionMode):
+    """Of one thread: tells its listeners, those that replace first, what attention computes."""
+
+    def __init__(self) -> None:
         super().__init__()
-        self.keep = keep
-        self.watches = watches
-        # By name, a module that is running: whether it has shown weights.
-        self.running: dict[str, bool] = {}
-        # By name, the first softmax in which heads and images cannot be told apart.
-        self.others: dict[str, torch.Size] = {}
+        self.listeners: Listeners = []
+        self.entered = False
+        # The last product, the shape of its result, and what of it is to be recorded.
+        self.product: tuple[Product, torch.Size, dict[str, Tensor]] | None = None
+        self.logs: tuple[Tensor, Any] | None = None  # the last log_softmax, and its call
+        # The shapes of the last weights, as computed and as recorded, and who was told of them.
+        self.weights: tuple[torch.Size, torch.Size, Listeners] | None = None
 
-    @contextmanager
-    def inside(self, module: nn.Module, name: str) -> Iterator[None]:
-        """Listens inside ``module``, and calls the weights ``name``."""
+    def begin(self) -> None:
+        if not self.entered:
+            super().__enter__()
+            self.entered = True
 
-        def begin(module: nn.Module, args: Any, kwargs: Any) -> None:
-            self.running[name] = False
+    def end(self) -> None:
+        """Leaves torch alone, as soon as no listener is left and no other mode is in the way."""
+        self.product = self.logs = self.weights = None
+        if not self.listeners and _get_current_function_mode() is self:
+            super().__exit__(None, None, None)
+            self.entered = False
 
-        def end(module: nn.Module, args: Any, output: Any) -> None:
-            self.running.pop(name, None)
-
-        with before(module, begin), after(module, end, always=True):
-            yield
-
-    def show(self, weights: Float[Tensor, "batch heads queries keys"]) -> Tensor:
-        """Keeps weights for each running module, and gives those that the model continues with.
-
-        A second time in one call is an error.
-        """
-        new = weights
-        for name, shown in self.running.items():
-            if shown:
-                raise RuntimeError(
-                    f"attention was computed more than once for {name!r} in one call: "
-                    "name a smaller module, with one attention in it"
-                )
-            self.running[name] = True
-            kept = self.keep(name, new)
-            new = new if kept is None else kept
-        return new if new is weights else continued(new)
+    def active(self) -> Listeners:
+        found = [listener for listener in self.listeners if listener.running]
+        return sorted(found, key=lambda listener: listener.watches)
 
     def __torch_function__(
         self,
@@ -87,27 +88,78 @@ class AttentionListener(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
-        if not self.running:
+        if not self.active():
             return func(*args, **kwargs)
-        if func is F.scaled_dot_product_attention:
-            return self.scaled_dot_product_attention(*args, **kwargs)
-        if func is F.multi_head_attention_forward:
-            return self.multi_head_attention_forward(*args, **kwargs)
-        if func is continued and self.watches:
-            for name, shown in self.running.items():
-                if shown:
-                    self.keep(name, args[0])
+        function = unwrap(func)
+        if function is FUSED:
+            return self.attend(*args, **kwargs)[0]
+        if function is MULTI_HEAD:
+            return self.multi_head(*args, **kwargs)
+        if product := product_of(function, args, kwargs):
+            return self.multiply(product)
+        if function in SOFTMAX:
+            return self.softmax(func, *args, **kwargs)
         result = func(*args, **kwargs)
-        if func in SOFTMAX and softmax_axis(*args, **kwargs) in (-1, result.ndim - 1):
-            # Heads have an axis of their own, and a row is a query.
-            if result.ndim == 4:
-                return self.show(result)
-            if result.ndim in (3, 5):
-                for name in self.running:
-                    self.others.setdefault(name, result.shape)
+        if function in LOG_SOFTMAX:
+            self.logs = result, (func, args, kwargs)
+        elif function in EXP and self.logs and args[0] is self.logs[0]:
+            logarithm, args, kwargs = self.logs[1]
+            return self.softmax(lambda *x, **y: logarithm(*x, **y).exp(), *args, **kwargs)
         return result
 
-    def scaled_dot_product_attention(
+    def multiply(self, product: Product) -> Tensor:
+        """A product of weights and values, or one that may be of queries and keys."""
+        if self.weights and (axes := product.means(*self.weights[:2])):
+            told, self.weights = self.weights[2], None
+            product = product.put(1, show(told, "values", product.recorded(1, axes)), axes)
+            letters, order = product.letters[2], axes.orders[2]
+            return turned(show(told, "heads", turned(product(), letters, order)), order, letters)
+        axes, recorded = product.scores(-1), {}
+        if not (axes or product.scores(-2)):
+            return product()  # heads that are mixed, say
+        if axes:
+            for i, kind in enumerate(("queries", "keys")):
+                if told := [listener for listener in self.active() if listener.wants(kind)]:
+                    recorded[kind] = product.recorded(i, axes)
+                    for listener in told:
+                        recorded[kind] = listener.change(kind, recorded[kind])
+                    product = product.put(i, recorded[kind], axes)
+        result = product()
+        self.product = product, result.shape, recorded
+        return result
+
+    def softmax(self, func: Any, scores: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """A softmax, which is attention if it is taken over keys."""
+        axis = softmax_axis(scores, *args, **kwargs)
+        last = axis in (-1, scores.ndim - 1)
+        if scores.ndim in (3, 5) and last:
+            for listener in self.active():
+                for name in listener.told():
+                    listener.others.setdefault(name, scores.shape)
+        product, shape, recorded = self.product or (None, None, {})
+        certain = product is not None and shape == scores.shape
+        letters, order = "bhij", "bhij"
+        if product is not None and certain:
+            axes = None if axis is None else product.scores(axis)
+            letters, order = product.letters[2], axes.orders[2] if axes else ""
+        elif scores.ndim == 4 and scores.shape[1] == scores.shape[3] != scores.shape[2]:
+            letters = "bihj"  # as many as there are keys are queries, not heads
+        if scores.ndim != 4 or not order or not (certain or last):
+            return func(scores, *args, **kwargs)
+        told = [listener for listener in self.active() if listener.begins(scores.shape, certain)]
+        if not told:
+            return func(scores, *args, **kwargs)
+        self.product = None
+        if certain and last:
+            for listener in told:
+                listener.confirm(recorded)
+        scores = turned(show(told, "scores", turned(scores, letters, order)), order, letters)
+        weights = turned(func(scores, *args, **kwargs), letters, order)
+        new = turned(show(told, "weights", weights), order, letters)
+        self.weights = new.shape, weights.shape, told
+        return new
+
+    def attend(
         self,
         query: Tensor,
         key: Tensor,
@@ -117,12 +169,19 @@ class AttentionListener(TorchFunctionMode):
         is_causal: bool = False,
         scale: float | None = None,
         enable_gqa: bool = False,
-    ) -> Tensor:
-        """Computes ``F.scaled_dot_product_attention`` by its formula.
+    ) -> tuple[Tensor, Tensor]:
+        """Computes ``F.scaled_dot_product_attention`` by its formula, and its weights.
 
         Like the fused kernels it takes the softmax of half precision in float32, and returns zeros
         for a query that may attend to nothing.
         """
+        if query.is_nested:
+            raise RuntimeError(
+                "expected attention weights [batch, heads, queries, keys]: got a nested tensor, in "
+                "which images have different numbers of tokens; pad them to record attention"
+            )
+        shape = torch.Size((*query.shape[:-1], key.shape[-2]))
+        told = [listener for listener in self.active() if listener.begins(shape, True)]
         if enable_gqa:  # several query heads share a head of keys and values
             key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
             value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
@@ -134,6 +193,8 @@ class AttentionListener(TorchFunctionMode):
                 query, key, value = query.to(half), key.to(half), value.to(half)
             context = torch.autocast(device, enabled=False)  # or it would round the products below
         with context:
+            query, key = show(told, "queries", query), show(told, "keys", key)
+            value = show(told, "values", value)
             wide = torch.promote_types(query.dtype, torch.float32)
             scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
             scores = (query.to(wide) * scale) @ key.to(wide).mT  # [..., queries, keys]
@@ -144,40 +205,48 @@ class AttentionListener(TorchFunctionMode):
                 scores = scores.masked_fill(~attn_mask, -math.inf)
             elif attn_mask is not None:
                 scores = scores + attn_mask
+            scores = show(told, "scores", scores)
             # Zeros, and no NaN, where all scores are -inf
-            weights = self.show(torch._safe_softmax(scores, -1))
+            weights = show(told, "weights", torch._safe_softmax(scores, -1))
             if dropout_p > 0:
                 weights = F.dropout(weights, dropout_p)
-            return weights.to(value.dtype) @ value
+            return show(told, "heads", weights.to(value.dtype) @ value), weights
 
-    def multi_head_attention_forward(self, *args: Any, **kwargs: Any) -> Any:
+    def multi_head(self, *args: Any, **kwargs: Any) -> Any:
         """Runs torch's own ``F.multi_head_attention_forward`` with its inner attention recorded.
 
-        A copy of the function runs, with three of its global names replaced. Should torch rename
+        A copy of the function runs, with two of its global names replaced. Should torch rename
         them, nothing is recorded, and ``record`` raises.
         """
-        heads = args[4]
+        call = signature(MULTI_HEAD).bind(*args, **kwargs)
+        call.apply_defaults()
+        wanted = call.arguments["need_weights"]
+        if wanted:  # it calls scaled_dot_product_attention where they are not
+            call.arguments |= {"need_weights": False, "is_causal": False}
+        seen: list[Tensor] = []
 
-        def softmax(scores: Tensor, dim: int) -> Tensor:  # [batch * heads, queries, keys]
-            weights = F.softmax(scores.view(-1, heads, *scores.shape[1:]), dim)
-            return self.show(weights).flatten(0, 1)
+        def attention(*args: Any, **kwargs: Any) -> Tensor:
+            output, weights = self.attend(*args, **kwargs)
+            seen.append(weights)
+            return output
 
-        original = F.multi_head_attention_forward
         names = {
-            "scaled_dot_product_attention": self.scaled_dot_product_attention,  # need_weights=False
-            "softmax": softmax,  # need_weights=True
-            "has_torch_function": lambda _: False,  # or an outer recorder would take the call over
+            "scaled_dot_product_attention": attention,
+            "has_torch_function": lambda _: False,  # or this would be called again
         }
-        copy = FunctionType(original.__code__, vars(F) | names, argdefs=original.__defaults__)
-        return copy(*args, **kwargs)
+        copy = FunctionType(MULTI_HEAD.__code__, vars(F) | names, argdefs=MULTI_HEAD.__defaults__)
+        output, _ = copy(*call.args, **call.kwargs)
+        if not wanted or not seen:
+            return output, None
+        weights = seen[0].mean(1) if call.arguments["average_attn_weights"] else seen[0]
+        return output, weights if call.arguments["query"].ndim == 3 else weights.squeeze(0)
 
 
-def continued(weights: Tensor) -> Tensor:
-    """Weights that took the place of others, passed to the listeners that saw the others."""
-    if has_torch_function_unary(weights):
-        passed: Tensor = handle_torch_function(continued, (weights,), weights)
-        return passed
-    return weights
+def show(listeners: Listeners, kind: str, tensor: Told) -> Tensor:
+    """Keeps a tensor for each of these, and gives the one that the model continues with."""
+    for listener in listeners:
+        tensor = listener.show(kind, tensor)
+    return tensor
 
 
 def softmax_axis(input: Tensor, dim: int | None = None, *_: Any, **__: Any) -> int | None:

@@ -1,7 +1,8 @@
-"""``record``: the outputs and attention weights of named modules during a block of code."""
+"""``record``: the outputs and the attention of named modules during a block of code."""
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
@@ -10,17 +11,23 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from minivit.attention import AttentionListener
-from minivit.hooks import after, uncompiled
+from minivit.attention import listening
+from minivit.hooks import after, block, uncompiled
+from minivit.listening import KINDS, AttentionListener
 
 COMPILED = "_orig_mod"  # where torch.compile keeps the original module
 # Modules that are never called themselves.
 CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 
 
+def part_of(name: str, kind: str) -> str:
+    """The name under which what is of this kind in a module's attention is recorded."""
+    return f"{name}.{kind}" if name else kind
+
+
 def weights_of(name: str) -> str:
     """The name under which the attention weights of the module ``name`` are recorded."""
-    return f"{name}.weights" if name else "weights"
+    return part_of(name, "weights")
 
 
 def runnable(model: nn.Module) -> dict[str, nn.Module]:
@@ -49,31 +56,46 @@ def attention_names(modules: dict[str, nn.Module]) -> list[str]:
     ]
 
 
+@dataclass
+class Inside:
+    """A module in which attention is computed, and what is wanted of it."""
+
+    module: nn.Module
+    kinds: set[str] = field(default_factory=set)
+    one_of_many: bool = True  # matched by wildcards alone
+
+
 def find(
     modules: dict[str, nn.Module], patterns: Iterable[str]
-) -> tuple[dict[str, nn.Module], dict[str, nn.Module]]:
-    """Finds the modules whose outputs, and those whose attention weights, match patterns.
+) -> tuple[dict[str, nn.Module], dict[str, Inside]]:
+    """Finds the modules whose outputs, and those whose attention, match patterns.
 
     Patterns are shell-style; ``*`` matches anything, dots included. One that ends in ``.weights``
-    means attention weights, unless a module has that name. If a pattern matches nothing,
-    LookupError lists similar names.
+    or another of ``KINDS`` means attention, unless a module has that name. If a pattern matches
+    nothing, LookupError lists similar names.
     """
     outputs: dict[str, nn.Module] = {}
-    weights: dict[str, nn.Module] = {}
+    attention: dict[str, Inside] = {}
     for pattern in patterns:
         hits = {name: m for name, m in modules.items() if fnmatchcase(name, pattern)}
         outputs |= hits
-        if not hits and pattern.rpartition(".")[2] == "weights":
-            hits = {weights_of(name): m for name, m in modules.items()}
-            hits = {name: m for name, m in hits.items() if fnmatchcase(name, pattern)}
-            weights |= hits
+        kind = pattern.rpartition(".")[2]
+        if not hits and kind in KINDS:
+            hits = {n: m for n, m in modules.items() if fnmatchcase(part_of(n, kind), pattern)}
+            for name, module in hits.items():
+                inside = attention.setdefault(name, Inside(module))
+                inside.kinds.add(kind)
+                inside.one_of_many &= wild(pattern)
         if not hits:
-            attention = attention_names(modules)
-            near = get_close_matches(pattern, [*modules, *attention], cutoff=0)
-            wanted = pattern.rpartition(".")[2] == "weights"
-            none = ", and nothing here looks like attention" if wanted and not attention else ""
+            names = attention_names(modules)
+            near = get_close_matches(pattern, [*modules, *names], cutoff=0)
+            none = ", and nothing here looks like attention" if kind in KINDS and not names else ""
             raise LookupError(f"no module matches {pattern!r}{none}; near names: {near}")
-    return outputs, weights
+    return outputs, attention
+
+
+def wild(pattern: str) -> bool:
+    return any(sign in pattern for sign in "*?[")
 
 
 def one(model: nn.Module, name: str) -> nn.Module:
@@ -91,7 +113,7 @@ def refuse_silence(
     listener: AttentionListener,
 ) -> None:
     """Raises RuntimeError for names of modules that never ran, or showed no attention weights."""
-    outputs, weights = find(modules, names)
+    outputs, attention = find(modules, names)
     ran = [name for name in seen if name in outputs]
     silent = [pattern for pattern in names if not any(fnmatchcase(name, pattern) for name in ran)]
     if missing := [name for name in outputs if any(fnmatchcase(name, p) for p in silent)]:
@@ -99,19 +121,32 @@ def refuse_silence(
             f"these modules never ran inside the block: {missing}; it may not have called the "
             "model in this thread, or a parent may use their parameters without calling them"
         )
-    missing = [name for name in weights if name not in seen]
-    if folded := [name for name in missing if name in listener.others]:
-        raise RuntimeError(
+    parts = [part_of(name, kind) for name, one in attention.items() for kind in one.kinds]
+    for pattern in names:
+        meant = [name for name in parts if fnmatchcase(name, pattern) and name not in outputs]
+        missing = [name for name in meant if name not in seen]
+        if missing and not (wild(pattern) and len(missing) < len(meant)):
+            raise RuntimeError(_why_missing(pattern, missing, modules, listener))
+
+
+def _why_missing(
+    pattern: str, missing: list[str], modules: dict[str, nn.Module], listener: AttentionListener
+) -> str:
+    kind = pattern.rpartition(".")[2]
+    others = {part_of(name, kind): list(shape) for name, shape in listener.others.items()}
+    if folded := [name for name in missing if name in others]:
+        return (
             f"expected attention weights [batch, heads, queries, keys]: the softmax in {folded} "
-            f"has {[list(listener.others[name]) for name in folded]}, in which heads and images "
-            "cannot be told apart"
+            f"has {[others[name] for name in folded]}, in which heads and images cannot be told "
+            "apart"
         )
-    if missing:
-        raise RuntimeError(
-            f"no attention weights were computed for {missing}; what looks like attention here: "
-            f"{attention_names(modules) or 'nothing'}. One of those that is missing never ran, or "
-            "uses a kernel from outside torch: choose the model's eager or sdpa attention"
-        )
+    what = "attention weights" if kind == "weights" else f"{kind} of attention"
+    named = f"{pattern!r}" if wild(pattern) else missing
+    return (
+        f"no {what} were computed for {named}; what looks like attention here: "
+        f"{attention_names(modules) or 'nothing'}. It never ran in this thread, or it uses a "
+        "kernel from outside torch: choose the model's eager or sdpa attention"
+    )
 
 
 class Kept:
@@ -150,31 +185,36 @@ def tensors_in(output: Any) -> list[Tensor]:
 
 @contextmanager
 def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict[str, Any]]:
-    """Records the outputs and attention weights of a model's modules while the block runs::
+    """Records the outputs and the attention of a model's modules while the block runs::
 
-        with minivit.record(model, "blocks.3", "blocks.*.attention.weights") as seen:
+        with minivit.record(model, "blocks.3", "*.weights") as seen:
             model(images)
         seen["blocks.3"]                    # [batch, tokens, dim]
         seen["blocks.3.attention.weights"]  # [batch, heads, queries, keys], rows sum to 1
 
     Names are those of ``model.named_modules()``, shell-style: ``*`` matches anything, dots
     included; ``""`` is the model itself. Of the modules that a pattern matches, those that run are
-    recorded; a name without wildcards must run. A module's name followed by ``.weights`` means the
-    attention weights computed inside it, before dropout, by ``F.scaled_dot_product_attention``,
-    ``nn.MultiheadAttention`` or a softmax: ``*.attention`` in minivit and Hugging Face, ``*.attn``
-    in timm, ``*.self_attention`` in torchvision. Where heads are mixed after the softmax, as in
-    CaiT and DeepViT, the softmax is recorded, not the mixture.
+    recorded; a name without wildcards must run.
+
+    A module's name followed by ``.weights`` means the attention weights computed inside it, before
+    dropout, by ``F.scaled_dot_product_attention``, ``nn.MultiheadAttention`` or a softmax. Of the
+    modules that a pattern matches, the innermost have them: ``"*.weights"`` records all attention
+    of any library's model. Where heads are mixed after the softmax, as in CaiT and DeepViT, the
+    softmax is recorded, not the mixture. Likewise ``.queries``, ``.keys`` and ``.values``, each
+    ``[batch, heads, tokens, width]``, as they enter their products; ``.scores``, of which the
+    softmax is taken; and ``.heads``, what each head gives, before heads are joined.
 
     The recorded tensor is the one the model continues with: gradients flow through it, and
     ``torch.autograd.grad(logits[0, 5], seen["blocks.3.attention.weights"])`` works. If a module
     runs more than once, the last output is kept. An output with exactly one tensor, such as
     ``(tensor, None)``, is recorded as that tensor. Attention weights have the precision of their
-    softmax: float32 where a fused kernel computes in half precision.
+    softmax: float32 where a fused kernel computes in half precision. ``torch.save(seen, file)``
+    keeps what was recorded with ``detach=True``; :func:`replace` takes it back.
 
-    Blocks may be nested. A block records only what its own thread computes. Code compiled by
-    ``torch.compile`` runs uncompiled, in the whole process, until the block ends. Turn gradient
-    checkpointing off: what it recomputes in the backward pass is not recorded, and torch refuses
-    the difference.
+    Blocks may be nested, and must be left in the reverse order. A block records only what its own
+    thread computes, and of coroutines its own task. Code compiled by ``torch.compile`` runs
+    uncompiled, in the whole process, until the block ends. Turn gradient checkpointing off: what it
+    recomputes in the backward pass is not recorded, and torch refuses the difference.
 
     Args:
         model: Any module, compiled or not. Its code and its parameters are not touched.
@@ -185,25 +225,27 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
         TypeError: The model contains a ``DataParallel`` or ``ScriptModule``.
         LookupError: A name matches nothing; the message lists similar ones.
         RuntimeError: A module returns no tensor, or computes attention twice in one call; at the
-            end of the block, nothing that a name matches ran, a module showed no attention weights
-            with an axis each for images and heads, or a recorded tensor was overwritten in place.
+            end of the block, nothing that a name matches ran, no attention was seen with an axis
+            each for images and heads, a recorded tensor was overwritten in place, or a block inside
+            this one has not ended.
     """
     modules = runnable(model)
     if not names:
-        raise ValueError("name what to record, for example 'blocks.*.attention.weights'")
+        raise ValueError("name what to record, for example '*.weights'")
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"names are strings, each an argument of its own: got {names!r}")
-    outputs, weights = find(modules, names)
+    outputs, attention = find(modules, names)
     kept = Kept(detach)
     listener = AttentionListener(kept.keep)
     with ExitStack() as stack:
+        stack.enter_context(block())
         stack.enter_context(uncompiled())
         for name, module in outputs.items():
             stack.enter_context(after(module, lambda *call, name=name: kept.keep(name, call[-1])))
-        for name, module in weights.items():
-            stack.enter_context(listener.inside(module, name))
-        if weights:  # else torch's own kernels and fast paths run
-            stack.enter_context(listener)
+        for name, at in attention.items():
+            stack.enter_context(listener.inside(at.module, name, at.kinds, at.one_of_many))
+        if attention:  # else torch's own kernels and fast paths run
+            stack.enter_context(listening(listener))
         yield kept.seen
     refuse_silence(modules, names, kept.seen.keys(), listener)
     if overwritten := kept.overwritten():

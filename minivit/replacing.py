@@ -1,4 +1,4 @@
-"""``replace``: other outputs and attention weights for named modules during a block of code."""
+"""``replace``: other outputs and attention for named modules during a block of code."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -7,14 +7,15 @@ from typing import Any
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from minivit.attention import AttentionListener
-from minivit.hooks import after, uncompiled
-from minivit.recording import find, refuse_silence, runnable, tensors_in
+from minivit.attention import listening
+from minivit.hooks import after, block, uncompiled
+from minivit.listening import AttentionListener
+from minivit.recording import find, part_of, refuse_silence, runnable, tensors_in
 
 
 @contextmanager
 def replace(model: nn.Module, values: Mapping[str, Any]) -> Iterator[None]:
-    """Replaces the outputs and attention weights of a model's modules while the block runs::
+    """Replaces the outputs and the attention of a model's modules while the block runs::
 
         with minivit.record(model, "blocks.2") as seen:
             model(one)
@@ -23,8 +24,8 @@ def replace(model: nn.Module, values: Mapping[str, Any]) -> Iterator[None]:
         with minivit.replace(model, {"blocks.*.mlp": torch.zeros_like}):
             model(other)  # no MLP adds anything
 
-    It is the twin of ``record``: names are the same, with ``.weights`` for attention weights,
-    and what is recorded under a name is what can be given for it. Activation patching is that of
+    It is the twin of ``record``: names are the same, with ``.weights`` for attention weights, and
+    what is recorded under a name is what can be given for it. Activation patching is that of
     Vig et al. (2020) and Meng et al. (2022).
 
     A tensor has the shape of the output, or is a batch of one, the same for every image; it is
@@ -52,19 +53,23 @@ def replace(model: nn.Module, values: Mapping[str, Any]) -> Iterator[None]:
     if not values:
         raise ValueError("name what to replace, for example {'blocks.2': tokens}")
     seen: set[str] = set()
-    for_weights: dict[str, list[Any]] = {}
+    parts: dict[str, list[Any]] = {}  # what is put into attention, by name
 
-    def put_weights(name: str, weights: Tensor) -> Tensor:
-        for value in for_weights[name]:
-            weights = put(name, weights, value)
+    def put_part(name: str, tensor: Tensor) -> Tensor:
+        for value in parts[name]:
+            tensor = put(name, tensor, value)
         seen.add(name)
-        return weights
+        return tensor
 
-    listener = AttentionListener(put_weights, watches=False)
+    listener = AttentionListener(put_part, watches=False)
+    _, attention = find(modules, values)
     with ExitStack() as stack:
+        stack.enter_context(block())
         stack.enter_context(uncompiled())
         for pattern, value in values.items():
-            outputs, weights = find(modules, [pattern])
+            outputs, inside = find(modules, [pattern])
+            for name, kind in [(name, kind) for name, at in inside.items() for kind in at.kinds]:
+                parts.setdefault(part_of(name, kind), []).append(value)
             for module, name in {module: name for name, module in outputs.items()}.items():
 
                 def put_output(
@@ -74,12 +79,10 @@ def replace(model: nn.Module, values: Mapping[str, Any]) -> Iterator[None]:
                     return put(name, output, value)
 
                 stack.enter_context(after(module, put_output, changes=True))
-            for module, name in {module: name for name, module in weights.items()}.items():
-                if name not in for_weights:
-                    stack.enter_context(listener.inside(module, name))
-                for_weights.setdefault(name, []).append(value)
-        if for_weights:  # else torch's own kernels and fast paths run
-            stack.enter_context(listener)
+        for at, name in {at.module: (at, name) for name, at in attention.items()}.values():
+            stack.enter_context(listener.inside(at.module, name, at.kinds, at.one_of_many))
+        if attention:  # else torch's own kernels and fast paths run
+            stack.enter_context(listening(listener))
         yield
     refuse_silence(modules, values, seen, listener)
 

@@ -16,8 +16,9 @@ from book.tools.address import ROOT
 FLOORS = {
     "": ["minivit", "vitlab", "course", "studies", "book"],
     "minivit": [
-        *["hooks", "import_torchvision", "shapes", "stochastic_depth", "attention", "patches"],
-        *["positions", "model", "preprocessing", "recording", "replacing", "resnet", "vit"],
+        *["hooks", "import_torchvision", "shapes", "stochastic_depth", "listening", "products"],
+        *["attention", "patches", "positions", "model", "preprocessing", "recording", "replacing"],
+        *["resnet", "vit"],
         *["parts", "torchvision_resnet", "torchvision", "variants", "hybrid", "mixer", "surgery"],
         *["families", "files", "catalogue", "loading"],
     ],
@@ -36,7 +37,7 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "minivit": Part(["minivit"], 3_500, 25),
+    "minivit": Part(["minivit"], 3_900, 27),
     "vitlab": Part(["vitlab"], 11_050, 110),
     **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][2:]},
     "course": Part(["course"], 8_880),

@@ -1,7 +1,10 @@
 """Threads that share a model: each block sees what its own thread computes, and nothing stays."""
 
+import asyncio
+import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -11,6 +14,8 @@ from torch import nn
 import minivit
 from minivit.hooks import uncompiled
 from minivit.recording import record
+from minivit.replacing import replace
+from tests.minivit.test_recording import is_clean
 from tests.parity import draw
 from vitlab.instruments.running import evaluating
 
@@ -121,3 +126,105 @@ def test_code_is_compiled_again_after_blocks_that_overlap():
     for _ in in_turn(uncompiled(), uncompiled()):
         assert not compiles(nn.ReLU())
     assert compiles(nn.ReLU())
+
+
+class Steps:
+    """Waits at each step for its turn, which a draw decides."""
+
+    def __init__(self, seed):
+        self.draw = random.Random(seed)
+
+    async def __call__(self):
+        for _ in range(self.draw.randrange(3)):
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("name", ["minivit", "torchvision"])
+def test_coroutines_that_share_a_thread_record_and_replace_for_themselves_in_any_order(name):
+    model = model_of(name)
+    block, weights = {
+        "minivit": ("blocks.0", "*.weights"),
+        "torchvision": ("encoder.layers.encoder_layer_0", "encoder.layers.*.weights"),
+    }[name]
+
+    async def handle(i, step):
+        zero = {weights: torch.zeros_like} if i % 3 == 0 else {block: lambda x: x + i}
+        with replace(model, zero) if i % 2 else nullcontext():
+            await step()
+            with record(model, block, weights, detach=True) as seen:
+                await step()
+                model(picture(i))
+                await step()
+                with record(model, block, detach=True) as inner:
+                    await step()
+                    if i % 5 == 0:
+                        model(picture(i + 100))
+                        await step()
+                    model(picture(i))
+                await step()
+            await step()
+        assert inner[block].equal(seen[block])
+        return seen
+
+    async def both(i, step):
+        if i % 4 == 3:
+            with pytest.raises(ZeroDivisionError), record(model, weights):
+                await step()
+                raise ZeroDivisionError
+        return await handle(i, step)
+
+    async def together(seed):
+        step = Steps(seed)
+        return await asyncio.gather(*(both(i, step) for i in range(6)))
+
+    with torch.no_grad():
+        alone = [asyncio.run(both(i, Steps(0))) for i in range(6)]
+        for seed in range(25):
+            for seen, known in zip(asyncio.run(together(seed)), alone, strict=True):
+                assert seen.keys() == known.keys()
+                assert all(seen[key].equal(known[key]) for key in seen)
+    assert is_clean(model)
+
+
+def test_a_block_that_is_left_before_one_inside_it_says_so_and_nothing_stays():
+    model, names = model_of("minivit"), ("blocks.0", "*.weights")
+    for leave in (0, 1, 2), (1, 0, 2), (0, 2, 1), (1, 2, 0), (2, 0, 1):
+        blocks = [record(model, *names), replace(model, {"blocks.1": torch.zeros_like}), record(model, *names)]  # fmt: skip
+        for one in blocks:
+            one.__enter__()
+        model(picture(0))
+        entered, wrong = [0, 1, 2], []
+        for i in leave:
+            if i == entered[-1]:
+                blocks[i].__exit__(None, None, None)
+            else:
+                wrong.append(i)
+                with pytest.raises(RuntimeError, match="was entered here to be left first"):
+                    blocks[i].__exit__(None, None, None)
+            entered.remove(i)
+        assert wrong and is_clean(model)
+
+    def suspended():
+        with record(model, "blocks.0") as seen:
+            yield seen
+
+    generator = suspended()
+    next(generator)
+    with pytest.raises(RuntimeError, match="left first"), record(model, "blocks.0"):
+        model(picture(0))
+        next(generator)
+    assert is_clean(model)
+
+
+def test_a_mode_of_torch_that_is_left_later_is_not_taken_for_the_recording():
+    model = model_of("minivit")
+    recorded, device = record(model, "*.weights"), torch.device("meta")
+    recorded.__enter__()
+    device.__enter__()
+    pytest.raises(RuntimeError, recorded.__exit__, None, None, None).match("no attention weights")
+    assert torch.zeros(1).is_meta
+    device.__exit__(None, None, None)
+    assert not torch.zeros(1).is_meta
+    with record(model, "*.weights") as seen:
+        model(picture(0))
+    assert len(seen) == 2 and is_clean(model)

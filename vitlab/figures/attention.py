@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from vitlab.figures.overlay import numbers, overlay
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.layout import Layout, attention_weights, layouts
+from vitlab.instruments.reading import reading
 from vitlab.instruments.rollout import rollout
 from vitlab.instruments.running import batches, expect
 
@@ -29,8 +30,8 @@ def attention_overlay(
 ) -> Figure:
     """Draws what each head of a block attends to over the image, each in its own scale.
 
-    ``query`` is the row and column of the patch that attends, which is framed; by default the first
-    token attends, or if that is a patch, the mean.
+    ``query`` is the row and column of the patch that attends, which is framed; by default those
+    tokens attend that the model's output is read from.
     """
     images = _one_image(image)
     layout, patches = _heads(model, images, block, query, grid)
@@ -101,7 +102,8 @@ def _heads(
         expect(inside, f"a patch of {rows} x {columns}", query)
         looks = weights[0, :, where[row * columns + column]]
     else:
-        looks = weights[0, :, where].mean(1) if 0 in where else weights[0, :, 0]
+        (read,) = reading(model, images, blocks[-1]).of(model, images)
+        looks = read.to(weights) @ weights[0]
     return layout, looks[:, where].float()
 
 

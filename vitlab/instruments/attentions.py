@@ -11,8 +11,9 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from minivit.attention import AttentionListener
+from minivit.attention import listening
 from minivit.hooks import after, before
+from minivit.listening import AttentionListener, Running
 from minivit.recording import runnable, tensors_in
 from vitlab.calls import Reached
 from vitlab.instruments.grids import Centres, Grid, centres_of, maps_of
@@ -51,11 +52,11 @@ class Watch(AttentionListener):
         self.first = False
 
     @contextmanager
-    def inside(self, module: nn.Module, name: str) -> Iterator[None]:
+    def within(self, module: nn.Module, name: str) -> Iterator[None]:
         """Keeps the tensors that a module reads and its parts give, while it runs."""
 
         def begin(module: nn.Module, args: Any, kwargs: Any) -> None:
-            self.running[name] = False
+            self.running[name] = Running(module, {"weights"}, one_of_many=True)
             self.frames.append((name, tensors_in((args, kwargs))))
 
         def end(module: nn.Module, args: Any, output: Any) -> None:
@@ -67,12 +68,14 @@ class Watch(AttentionListener):
         with before(module, begin), after(module, end, always=True):
             yield
 
-    def show(self, weights: Tensor) -> Tensor:
-        if weights.shape[-1] != weights.shape[-2]:
+    def show(self, kind: str, weights: Tensor) -> Tensor:
+        if kind != "weights" or weights.shape[-1] != weights.shape[-2]:
             return weights
+        if any(run.again for run in self.told().values()):
+            self.found.pop()
         depth = self._block()
         met = [tensor for _, tensors in self.frames[depth:] for tensor in tensors]
-        tokens = (_tokens(tensor, weights.shape[-1]) for tensor in met)
+        tokens = (tokens_of(tensor, weights.shape[-1]) for tensor in met)
         attention = Attention(
             self.frames[depth][0],
             weights.shape,
@@ -126,12 +129,12 @@ def watching(model: nn.Module, images: Tensor) -> Iterator[Watch]:
         maps = stack.enter_context(maps_of(model))
         watch = Watch(model, maps, stack.enter_context(centres_of(model, size)))
         for name, module in runnable(model).items():
-            stack.enter_context(watch.inside(module, name))
-        stack.enter_context(watch)
+            stack.enter_context(watch.within(module, name))
+        stack.enter_context(listening(watch))
         yield watch
 
 
-def _tokens(x: Tensor, count: int) -> Float[Tensor, "tokens dim"] | None:
+def tokens_of(x: Tensor, count: int) -> Float[Tensor, "tokens dim"] | None:
     """``count`` tokens of one image, if that is what ``x`` holds."""
     if not x.is_floating_point() or x.ndim not in (3, 4):
         return None

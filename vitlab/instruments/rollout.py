@@ -1,5 +1,7 @@
 """From where all blocks together gather: attention rollout, and relevance for one logit."""
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,21 +19,20 @@ from vitlab.instruments.layout import (
     layouts,
     same_tokens,
 )
+from vitlab.instruments.reading import reading
 from vitlab.instruments.running import Classes, Images, batches, evaluating, with_classes
 
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """How much each token after every block owes to each token before the first.
-
-    The output is read from the first token if that is no patch, otherwise from the patches' mean.
-    """
+    """How much each token after every block owes to each token before the first."""
 
     blocks: tuple[str, ...]  # names of the modules with attention, in the order they run
     matrices: Float64[Tensor, "blocks batch tokens tokens"]
     patches: Float64[Tensor, "blocks batch patches"]  # how much the output owes to each patch
     grid: Grid  # rows and columns of patches
     extra: int  # class, register and other tokens that are no patches
+    read: Float64[Tensor, "batch tokens"]  # how much of the output is read from each token
 
 
 def rollout(
@@ -40,6 +41,7 @@ def rollout(
     *,
     identity: float = 0.5,
     grid: Grid | None = None,
+    read: Sequence[int] | None = None,
     batch_size: int = 16,
 ) -> Paths:
     r"""Multiplies the attention of all blocks, after Abnar & Zuidema (2020).
@@ -47,25 +49,28 @@ def rollout(
     With :math:`A_l` the attention weights of block :math:`l`, averaged over heads, and
     :math:`\hat A_l = (1 - \alpha) A_l + \alpha I`, it is :math:`\hat A_l \cdots \hat A_1`. The
     identity, of weight :math:`\alpha`, stands for the residual connection; values, projections and
-    MLPs are ignored. ValueError where blocks have different numbers of tokens.
+    MLPs are ignored. Which tokens are ``read`` is found by a gradient, if their indices are not
+    given. ValueError where blocks have different numbers of tokens.
     """
     if not 0 <= identity <= 1:
         raise ValueError(f"identity is a fraction, from 0 to 1: got {identity}")
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid)
     eye = torch.eye(same_tokens(at).tokens, dtype=torch.float64)
-    rows = []
-    for batch in attention_weights(model, stream, at):
+    found, rows, reads = None, [], []
+    for some in stream:
         product, products = eye, []
+        (batch,) = attention_weights(model, [some], at)
+        found = found or reading(model, first, at[-1], read)
         for weights in batch:
             mean = weights.double().mean(1).cpu()  # [b, tokens, tokens]
             mixed = (1 - identity) * mean + identity * eye
             product = mixed / mixed.sum(-1, keepdim=True) @ product
             products.append(product)
         rows.append(torch.stack(products))
-    matrices = torch.cat(rows, 1)
-    taken = _read(matrices, at[0])
-    return _paths(at, matrices, taken / taken.sum(-1, keepdim=True))
+        reads.append(found.of(model, some))
+    paths = _paths(at, torch.cat(rows, 1), torch.cat(reads))
+    return dataclasses.replace(paths, patches=paths.patches / paths.patches.sum(-1, keepdim=True))
 
 
 @torch.inference_mode(False)  # in which nothing has a gradient
@@ -75,6 +80,7 @@ def relevance(
     classes: Classes | None = None,
     *,
     grid: Grid | None = None,
+    read: Sequence[int] | None = None,
     batch_size: int = 16,
 ) -> Paths:
     r"""Adds up attention times gradient through all blocks, after Chefer et al. (2021).
@@ -92,7 +98,7 @@ def relevance(
     def track(weights: Tensor) -> Tensor:  # also where they depend on no images and no parameters
         return weights if weights.requires_grad else weights.detach().requires_grad_()
 
-    rows = []
+    found, rows, reads = None, [], []
     for batch, class_of in with_classes(stream, classes):
         tracked = replace(model, dict.fromkeys(names, track))
         with evaluating(model), torch.enable_grad(), record(model, *names) as seen, tracked:
@@ -106,16 +112,12 @@ def relevance(
             total = total + products.relu().mean(1).cpu() @ total
             totals.append(total)
         rows.append(torch.stack(totals))
-    matrices = torch.cat(rows, 1)
-    return _paths(at, matrices, _read(matrices - eye, at[0]))
+        found = found or reading(model, first, at[-1], read)
+        reads.append(found.of(model, batch))
+    return _paths(at, torch.cat(rows, 1), torch.cat(reads), eye)
 
 
-def _paths(at: list[Layout], matrices: Tensor, patches: Tensor) -> Paths:
-    return Paths(tuple(layout.name for layout in at), matrices, patches, at[0].grid, at[0].extra)
-
-
-def _read(matrices: Tensor, layout: Layout) -> Float64[Tensor, "blocks batch patches"]:
-    """What the output takes from each patch."""
-    index = torch.tensor(layout.where)
-    rows = matrices.index_select(2, index) if 0 in layout.where else matrices[:, :, :1]
-    return rows.mean(2).index_select(-1, index)
+def _paths(at: list[Layout], matrices: Tensor, read: Tensor, less: Tensor | float = 0) -> Paths:
+    names, first = tuple(layout.name for layout in at), at[0]
+    patches = torch.einsum("b i, l b i j -> l b j", read, matrices - less)[..., first.where]
+    return Paths(names, matrices, patches, first.grid, first.extra, read)

@@ -39,7 +39,7 @@ def test_attention_that_is_not_known_to_be_between_an_images_tokens_is_refused()
         for call in (attention_distance, rollout)
         for model, images, grid, message in cases
     )
-    assert rollout(*packed, batch_size=1).matrices.shape == (2, 2, 16, 16)
+    assert rollout(*packed, read=range(16), batch_size=1).matrices.shape == (2, 2, 16, 16)
 
 
 class Shuffled(Known):

@@ -36,6 +36,10 @@ class Tried:
     # By the number of tokens; or, for maps, by their rows and columns.
     grids: Mapping[int, Patches] = field(default_factory=lambda: {17: Patches((4, 4))})
     give: tuple[int, int] | None = None  # the grid that a user must give
+    # Which tokens the source reads after its last block, in the mean: the first, the patches, what
+    # an attention pools, or these. Of a model without an answer the user must say it.
+    reads: str | tuple[int, ...] = "first"
+    told: bool = False
     others: tuple[int, ...] = ()  # the softmaxes that are not in ``weights``, in the order they run
     blocks: tuple[str, ...] = ("blocks.0", "blocks.1")
     stream: tuple[str, ...] = ("blocks.0", "blocks.0.norm2", "blocks.1", "blocks.1.norm2", "norm")
@@ -172,22 +176,22 @@ VITS_OF_TIMM = {
     "timm ViT": timm_vit(),
     "timm ViT, not square": timm_vit(options={"img_size": (32, 48)}, patches={25: Patches((4, 6))}, size=(32, 48), positions=table(1, (4, 6))),
     "timm ViT, padded": timm_vit(options={"dynamic_img_size": True, "dynamic_img_pad": True}, patches={25: Patches((4, 6))}, size=(25, 43)),
-    "timm ViT, mean pooling": timm_vit("vit_base_patch16_gap_224", 0, end=mean(0)),
+    "timm ViT, mean pooling": timm_vit("vit_base_patch16_gap_224", 0, end=mean(0), reads="patches"),
     "timm ViT with registers": timm_vit(extra=3, options={"reg_tokens": 2}),
-    "timm DeiT, distilled": timm_vit("deit_tiny_distilled_patch16_224", 2, end=lambda m, x: (m.head(m.norm(x)[:, 0]) + m.head_dist(m.norm(x)[:, 1])) / 2),
+    "timm DeiT, distilled": timm_vit("deit_tiny_distilled_patch16_224", 2, end=lambda m, x: (m.head(m.norm(x)[:, 0]) + m.head_dist(m.norm(x)[:, 1])) / 2, reads=(0, 1)),
     "timm DeiT III": timm_vit("deit3_small_patch16_224", positions=table(0), end=cls),
     "timm DINOv2 with registers": timm_vit("vit_small_patch14_reg4_dinov2", 5, positions=table(0), end=cls),
-    "timm DINOv3": timm_vit("vit_small_patch16_dinov3", 5, end=mean(5), **NO_TABLE),
-    "timm CaiT": timm_vit("cait_xxs24_224", 0, weights="blocks.*.attn.weights", end=reads_by_class_attention, others=(2, 3), branches=8),
-    "timm SigLIP": timm_vit("vit_base_patch16_siglip_224", 0, weights="blocks.*.attn.weights", others=(2,), end=lambda m, x: m.head(m.attn_pool(m.norm(x)))),
-    "timm BEiT": timm_vit("beit_base_patch16_224", end=mean(), positions=None),
-    "timm EVA-02": timm_vit("eva02_tiny_patch14_224", end=mean()),
+    "timm DINOv3": timm_vit("vit_small_patch16_dinov3", 5, end=mean(5), **NO_TABLE, reads="patches"),
+    "timm CaiT": timm_vit("cait_xxs24_224", 0, weights="blocks.*.attn.weights", end=reads_by_class_attention, others=(2, 3), branches=8, reads="patches"),
+    "timm SigLIP": timm_vit("vit_base_patch16_siglip_224", 0, weights="blocks.*.attn.weights", others=(2,), end=lambda m, x: m.head(m.attn_pool(m.norm(x))), reads="pool"),
+    "timm BEiT": timm_vit("beit_base_patch16_224", end=mean(), positions=None, reads="patches"),
+    "timm EVA-02": timm_vit("eva02_tiny_patch14_224", end=mean(), reads="patches"),
     "timm ViT with RoPE": timm_vit("vit_base_patch16_rope_224", **NO_TABLE),
-    "timm ViT with relative positions": timm_vit("vit_relpos_small_patch16_224", 0, end=mean(0), positions=None),
+    "timm ViT with relative positions": timm_vit("vit_relpos_small_patch16_224", 0, end=mean(0), positions=None, reads="patches"),
     "timm ViT with a stem of convolutions": Tried(lambda: with_stem(**TIMM | {"patch_size": 1}), end=cls, positions=table(0)),
     "timm FlexiViT": timm_vit("flexivit_small", positions=table(0)),
-    "timm Perception Encoder": timm_vit("vit_pe_core_tiny_patch16_384", weights="blocks.*.attn.weights", others=(2,), end=lambda m, x: m.head(m.attn_pool(m.norm(x)))),
-    "timm NaFlexViT": Tried(of_timm("naflexvit_base_patch16_gap", embed_dim=16, depth=2, num_heads=2, num_classes=5, patch_size=8), grids={20: Patches((4, 4), 4)}, give=(4, 4), end=mean(4)),
+    "timm Perception Encoder": timm_vit("vit_pe_core_tiny_patch16_384", weights="blocks.*.attn.weights", others=(2,), end=lambda m, x: m.head(m.attn_pool(m.norm(x))), reads="pool"),
+    "timm NaFlexViT": Tried(of_timm("naflexvit_base_patch16_gap", embed_dim=16, depth=2, num_heads=2, num_classes=5, patch_size=8), grids={20: Patches((4, 4), 4)}, give=(4, 4), end=mean(4), reads="patches"),
     "timm MLP-Mixer": Tried(lambda: Library("timm.models.mlp_mixer").MlpMixer(img_size=32, patch_size=8, num_blocks=2, embed_dim=16, num_classes=5), "*.weights", grids={16: Patches((4, 4), 0)}, end=lambda m, x: m.head(m.norm(x).mean(1))),
 }  # fmt: skip
 
@@ -199,15 +203,15 @@ HIERARCHIES_OF_TIMM = {
     "timm ConViT": Tried(of_timm("convit_tiny", **TIMM | {"img_size": 32}), grids={16: Patches((4, 4), 0)}, end=cls),
     "timm CrossViT": Tried(of_timm("crossvit_tiny_240", img_size=240, embed_dim=(16, 32), depth=((1, 1, 0),), num_heads=(2, 2), num_classes=5), size=(240, 240), blocks=("blocks.0.blocks.0.0",), grids={401: Patches((20, 20), 1, (12, 12)), 197: Patches((14, 14), 1, (240 / 14, 240 / 14))}),
     "timm PiT": Tried(of_timm("pit_ti_224", img_size=64, num_classes=5, base_dims=[8, 8, 8], depth=[1, 1, 1], heads=[2, 2, 4]), size=(64, 64), blocks=("transformers.0.blocks.0",), branches=6, grids={50: Patches((7, 7)), 17: Patches((4, 4), 1, (16, 16)), 5: Patches((2, 2), 1, (32, 32))}),
-    "timm Hiera": Tried(of_timm("hiera_tiny_224", embed_dim=16, stages=(1, 1, 1, 1), img_size=64, num_classes=5), size=(64, 64), blocks=("blocks.0",), positions=table(0, (16, 16)), grids={256: Patches((16, 16), 0, (4, 4))}, branches=5),
-    "timm PVT v2": Tried(of_timm("pvt_v2_b0", num_classes=5, depths=(1, 1, 1, 1), embed_dims=(8, 8, 16, 16), num_heads=(1, 1, 2, 2)), size=(64, 64), blocks=("stages.0.blocks.0",), branches=8, grids={4: Patches((2, 2), 0, (32, 32)), 256: Patches((16, 16), 0, (4, 4))}),
+    "timm Hiera": Tried(of_timm("hiera_tiny_224", embed_dim=16, stages=(1, 1, 1, 1), img_size=64, num_classes=5), size=(64, 64), blocks=("blocks.0",), positions=table(0, (16, 16)), grids={256: Patches((16, 16), 0, (4, 4))}, branches=5, reads="patches"),
+    "timm PVT v2": Tried(of_timm("pvt_v2_b0", num_classes=5, depths=(1, 1, 1, 1), embed_dims=(8, 8, 16, 16), num_heads=(1, 1, 2, 2)), size=(64, 64), blocks=("stages.0.blocks.0",), branches=8, grids={4: Patches((2, 2), 0, (32, 32)), 256: Patches((16, 16), 0, (4, 4))}, reads="patches"),
     "timm SAM": Tried(of_timm("samvit_base_patch16_224", embed_dim=16, depth=2, num_heads=2, num_classes=5), size=(224, 224), channels_last=True),
-    "timm LeViT": Tried(lambda: Library("timm.models.levit").Levit(img_size=64, embed_dim=(16, 24, 32), key_dim=8, num_heads=(2, 3, 4), depth=(1, 1, 1), num_classes=5), size=(64, 64), others=(1, 3), blocks=("stages.0.blocks.0",), branches=8, grids={16: Patches((4, 4), 0, (16, 16))}),
+    "timm LeViT": Tried(lambda: Library("timm.models.levit").Levit(img_size=64, embed_dim=(16, 24, 32), key_dim=8, num_heads=(2, 3, 4), depth=(1, 1, 1), num_classes=5), size=(64, 64), others=(1, 3), blocks=("stages.0.blocks.0",), branches=8, grids={16: Patches((4, 4), 0, (16, 16))}, reads="patches"),
     "timm CoAtNet": Tried(lambda: of_maxxvit(embed_dim=(8, 8, 32, 32), depths=(1, 1, 1, 1), stem_width=8), size=(64, 64), blocks=("stages.2.blocks.0", "stages.3.blocks.0"), branches=6, ends=MBCONV, grids={16: Patches((4, 4), 0, (16, 16)), 4: Patches((2, 2), 0, (32, 32))}),
     "timm MaxViT": Tried(lambda: of_maxxvit(embed_dim=(32, 32), depths=(1, 1), stem_width=8, block_type=("M", "M"), window=(4, 4)), size=(64, 64), weights="*.attn.weights", blocks=("stages.0.blocks.0", "stages.1.blocks.0"), branches=10, ends=MBCONV),
     "timm MobileViT": Tried(of_timm("mobilevit_xxs", num_classes=5), size=(64, 64), weights="*.transformer.?.attn.weights", blocks=("stages.2.1",), branches=21, ends={"conv1_1x1": "conv3_1x1"}),
-    "timm MViTv2": Tried(lambda: of_mvitv2(depths=(1, 1, 1, 1), embed_dim=8), size=(64, 64), blocks=("stages.0",), branches=5, grids={64: Patches((8, 8), 0, (8, 8)), 256: Patches((16, 16), 0, (4, 4))}),
-    "timm VOLO": Tried(lambda: Library("timm.models.volo").VOLO([1, 1], img_size=64, stem_hidden_dim=8, embed_dims=[16, 16], num_heads=[2, 2], downsamples=(True, False), outlook_attention=(True, False), num_classes=5, use_aux_head=False), size=(64, 64), weights="network.2.*.attn.weights", others=(0, 2, 3), blocks=("post_network.0", "post_network.1"), end=cls, grids={16: Patches((4, 4), 0, (16, 16)), 17: Patches((4, 4), 1, (16, 16))}),
+    "timm MViTv2": Tried(lambda: of_mvitv2(depths=(1, 1, 1, 1), embed_dim=8), size=(64, 64), blocks=("stages.0",), branches=5, grids={64: Patches((8, 8), 0, (8, 8)), 256: Patches((16, 16), 0, (4, 4))}, reads="patches"),
+    "timm VOLO": Tried(lambda: Library("timm.models.volo").VOLO([1, 1], img_size=64, stem_hidden_dim=8, embed_dims=[16, 16], num_heads=[2, 2], downsamples=(True, False), outlook_attention=(True, False), num_classes=5, use_aux_head=False), size=(64, 64), weights="network.2.*.attn.weights", others=(0, 2, 3), blocks=("post_network.0", "post_network.1"), end=cls, grids={16: Patches((4, 4), 0, (16, 16)), 17: Patches((4, 4), 1, (16, 16))}, reads="patches"),
     "timm ConvNeXt": Tried(of_timm("convnext_atto", num_classes=5), "*.weights", size=(64, 64), branches=12, blocks=("stages.0", "stages.1")),
 }  # fmt: skip
 
@@ -240,21 +244,21 @@ HUGGING_FACE = {
     "HF ViT": hugging("ViTForImageClassification", "ViTConfig", "vit.layers.{}", norm="vit.layernorm"),
     "HF ViT, eager": hugging("ViTForImageClassification", "ViTConfig", "vit.layers.{}", norm="vit.layernorm", sizes={"attn_implementation": "eager"}),
     "HF DeiT": hugging("DeiTForImageClassification", "DeiTConfig", "deit.layers.{}", norm="deit.layernorm", extra=2, positions=lambda m: m.deit.embeddings.position_embeddings[0, 2:].unflatten(0, (4, 4))),
-    "HF DINOv2": hugging("Dinov2ForImageClassification", "Dinov2Config", "dinov2.encoder.layer.{}", "norm2", "dinov2.layernorm", sizes={"mlp_ratio": 1}, end=cls_and_mean("dinov2", 1)),
-    "HF DINOv2 with registers": hugging("Dinov2WithRegistersForImageClassification", "Dinov2WithRegistersConfig", "dinov2_with_registers.encoder.layer.{}", "norm2", "dinov2_with_registers.layernorm", sizes={"mlp_ratio": 1}, extra=5, end=cls_and_mean("dinov2_with_registers", 5)),
+    "HF DINOv2": hugging("Dinov2ForImageClassification", "Dinov2Config", "dinov2.encoder.layer.{}", "norm2", "dinov2.layernorm", sizes={"mlp_ratio": 1}, end=cls_and_mean("dinov2", 1), reads=tuple(range(17))),
+    "HF DINOv2 with registers": hugging("Dinov2WithRegistersForImageClassification", "Dinov2WithRegistersConfig", "dinov2_with_registers.encoder.layer.{}", "norm2", "dinov2_with_registers.layernorm", sizes={"mlp_ratio": 1}, extra=5, end=cls_and_mean("dinov2_with_registers", 5), reads=(0, *range(5, 21))),
     "HF DINOv3": hugging("DINOv3ViTModel", "DINOv3ViTConfig", "model.layer.{}", "norm2", "norm", extra=1, positions=None),
     "HF CLIP": hugging("CLIPVisionModelWithProjection", "CLIPVisionConfig", "vision_model.encoder.layers.{}", "layer_norm2", "vision_model.encoder.layers.1", "*.self_attn.weights", positions=clip_positions(1), end=None),
-    "HF CLIP, classifier": Tried(lambda: hf.CLIPForImageClassification(hf.CLIPConfig(vision_config=HF, num_labels=5)), "*.self_attn.weights", end=lambda m, x: m.classifier(x[:, 1:].mean(1)), positions=clip_positions(1), **CLIP),
-    "HF SigLIP, classifier": Tried(lambda: hf.SiglipForImageClassification(hf.SiglipConfig(**SIGLIP, num_labels=5)), "*.self_attn.weights", grids={16: Patches((4, 4), 0)}, others=(2,), end=lambda m, x: m.classifier(m.vision_model.post_layernorm(x).mean(1)), positions=clip_positions(0), **CLIP),
-    "HF BEiT": hugging("BeitForImageClassification", "BeitConfig", "beit.layers.{}", norm="beit.layernorm", end=mean_of("beit")),
-    "HF Data2Vec": hugging("Data2VecVisionForImageClassification", "Data2VecVisionConfig", "data2vec_vision.encoder.layer.{}", norm="data2vec_vision.layernorm", end=mean_of("data2vec_vision"), ends={"intermediate": "output"}, attention="*.attention.attention.weights"),
+    "HF CLIP, classifier": Tried(lambda: hf.CLIPForImageClassification(hf.CLIPConfig(vision_config=HF, num_labels=5)), "*.self_attn.weights", end=lambda m, x: m.classifier(x[:, 1:].mean(1)), positions=clip_positions(1), **CLIP, reads="patches"),
+    "HF SigLIP, classifier": Tried(lambda: hf.SiglipForImageClassification(hf.SiglipConfig(**SIGLIP, num_labels=5)), "*.self_attn.weights", grids={16: Patches((4, 4), 0)}, others=(2,), end=lambda m, x: m.classifier(m.vision_model.post_layernorm(x).mean(1)), positions=clip_positions(0), **CLIP, reads="patches"),
+    "HF BEiT": hugging("BeitForImageClassification", "BeitConfig", "beit.layers.{}", norm="beit.layernorm", end=mean_of("beit"), reads="patches"),
+    "HF Data2Vec": hugging("Data2VecVisionForImageClassification", "Data2VecVisionConfig", "data2vec_vision.encoder.layer.{}", norm="data2vec_vision.layernorm", end=mean_of("data2vec_vision"), ends={"intermediate": "output"}, attention="*.attention.attention.weights", reads="patches"),
     "HF MSN": hugging("ViTMSNForImageClassification", "ViTMSNConfig", "vit.layers.{}", norm="vit.layernorm"),
-    "HF I-JEPA": hugging("IJepaForImageClassification", "IJepaConfig", "ijepa.layers.{}", norm="ijepa.layernorm", extra=0, end=lambda m, x: m.classifier(m.ijepa.layernorm(x).mean(1)), positions=lambda m: m.ijepa.embeddings.position_embeddings[0].unflatten(0, (4, 4))),
+    "HF I-JEPA": hugging("IJepaForImageClassification", "IJepaConfig", "ijepa.layers.{}", norm="ijepa.layernorm", extra=0, end=lambda m, x: m.classifier(m.ijepa.layernorm(x).mean(1)), positions=lambda m: m.ijepa.embeddings.position_embeddings[0].unflatten(0, (4, 4)), reads="patches"),
     "HF YOLOS": hugging("YolosModel", "YolosConfig", "encoder.layer.{}", norm="layernorm", attention="*.attention.attention.weights", sizes={"image_size": [32, 32], "num_detection_tokens": 10, "use_mid_position_embeddings": False}, extra=11, positions=lambda m: m.embeddings.position_embeddings[0, 1:17].unflatten(0, (4, 4))),
     "HF DPT": hugging("DPTModel", "DPTConfig", "encoder.layer.{}", norm="layernorm", positions=lambda m: m.embeddings.position_embeddings[0, 1:].unflatten(0, (4, 4)), attention="*.attention.attention.weights"),
     "HF Swin": Tried(lambda: hf.SwinForImageClassification(hf.SwinConfig(image_size=32, patch_size=2, embed_dim=8, depths=[2, 2], num_heads=[1, 2], window_size=4, num_labels=5)), "*.attention.weights", blocks=("swin.encoder.layers.0.blocks.0", "swin.encoder.layers.0.blocks.1"), branches=8, grids={256: Patches((16, 16), 0, (2, 2))}),
     "HF PVT": Tried(lambda: hf.PvtForImageClassification(hf.PvtConfig(image_size=64, depths=[1, 1, 1, 1], hidden_sizes=[8, 8, 16, 16], num_attention_heads=[1, 1, 2, 2], num_labels=5)), "*.attention.self.weights", (64, 64), blocks=("pvt.encoder.block.0.0",), branches=8, grids={256: Patches((16, 16), 0, (4, 4)), 4: Patches((2, 2), 0, (32, 32)), 5: Patches((2, 2), 1, (32, 32))}),
-    "HF SegFormer": Tried(lambda: hf.SegformerForImageClassification(hf.SegformerConfig(depths=[1, 1, 1, 1], hidden_sizes=[8, 8, 16, 16], num_attention_heads=[1, 1, 2, 2], num_labels=5)), "*.attention.weights", (64, 64), blocks=("segformer.stages.0.blocks.0",), branches=8, grids={256: Patches((16, 16), 0, (4, 4)), 4: Patches((2, 2), 0, (32, 32)), 5: Patches((2, 2), 1, (32, 32))}),
+    "HF SegFormer": Tried(lambda: hf.SegformerForImageClassification(hf.SegformerConfig(depths=[1, 1, 1, 1], hidden_sizes=[8, 8, 16, 16], num_attention_heads=[1, 1, 2, 2], num_labels=5)), "*.attention.weights", (64, 64), blocks=("segformer.stages.0.blocks.0",), branches=8, grids={256: Patches((16, 16), 0, (4, 4)), 4: Patches((2, 2), 0, (32, 32)), 5: Patches((2, 2), 1, (32, 32))}, reads="patches"),
     "HF ViTDet": Tried(lambda: hf.VitDetModel(hf.VitDetConfig(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, image_size=32, pretrain_image_size=32, patch_size=8)), "*.attention.weights", blocks=("encoder.layer.0", "encoder.layer.1"), positions=lambda m: m.embeddings.position_embeddings[0, 1:].unflatten(0, (4, 4))),
 }  # fmt: skip
 
@@ -265,9 +269,9 @@ def lucid_positions(extra):
 
 LUCIDS = {
     "vit-pytorch ViT": Tried(lambda: vit_pytorch.ViT(**LUCID, mlp_dim=16), "transformer.layers.?.0.weights", give=(4, 4), positions=lucid_positions(1), stream=("transformer.layers.0.0", "transformer.layers.0.1", "transformer.layers.1.0", "transformer.layers.1.1", "transformer.norm"), blocks=("transformer.layers.0.1",)),
-    "vit-pytorch SimpleViT": Tried(lambda: vit_pytorch.SimpleViT(**LUCID, mlp_dim=16), "transformer.layers.?.0.weights", give=(4, 4), grids={16: Patches((4, 4), 0)}, stream=("transformer.layers.0.0", "transformer.layers.0.1", "transformer.layers.1.0", "transformer.layers.1.1", "transformer.norm"), blocks=("transformer.layers.0.1",)),
-    "vit-pytorch with registers": Tried(lambda: lucid("simple_vit_with_register_tokens").SimpleViT(**LUCID, mlp_dim=16, num_register_tokens=4), "transformer.layers.?.0.weights", give=(4, 4), grids={20: Patches((4, 4), 0)}, stream=("transformer.layers.0.0", "transformer.layers.0.1", "transformer.layers.1.0", "transformer.layers.1.1", "transformer.norm"), blocks=("transformer.layers.0.1",)),
-    "vit-pytorch CaiT": Tried(lambda: lucid("cait").CaiT(**LUCID, mlp_dim=16, cls_depth=1), "patch_transformer.layers.?.0.weights", give=(4, 4), positions=lucid_positions(0), branches=6, grids={16: Patches((4, 4), 0)}, others=(2, 3), blocks=("patch_transformer.layers.0.1",)),
+    "vit-pytorch SimpleViT": Tried(lambda: vit_pytorch.SimpleViT(**LUCID, mlp_dim=16), "transformer.layers.?.0.weights", give=(4, 4), grids={16: Patches((4, 4), 0)}, stream=("transformer.layers.0.0", "transformer.layers.0.1", "transformer.layers.1.0", "transformer.layers.1.1", "transformer.norm"), blocks=("transformer.layers.0.1",), reads="patches"),
+    "vit-pytorch with registers": Tried(lambda: lucid("simple_vit_with_register_tokens").SimpleViT(**LUCID, mlp_dim=16, num_register_tokens=4), "transformer.layers.?.0.weights", give=(4, 4), grids={20: Patches((4, 4), 0)}, stream=("transformer.layers.0.0", "transformer.layers.0.1", "transformer.layers.1.0", "transformer.layers.1.1", "transformer.norm"), blocks=("transformer.layers.0.1",), reads="patches"),
+    "vit-pytorch CaiT": Tried(lambda: lucid("cait").CaiT(**LUCID, mlp_dim=16, cls_depth=1), "patch_transformer.layers.?.0.weights", give=(4, 4), positions=lucid_positions(0), branches=6, grids={16: Patches((4, 4), 0)}, others=(2, 3), blocks=("patch_transformer.layers.0.1",), reads="patches"),
     "vit-pytorch DeepViT": Tried(lambda: lucid("deepvit").DeepViT(**LUCID, mlp_dim=16), "transformer.layers.?.0.weights", give=(4, 4), positions=lucid_positions(1), stream=("transformer", "transformer.layers.0.1", "transformer.layers.1.0", "transformer.layers.1.1", "transformer"), blocks=("transformer.layers.0.1",)),
 }  # fmt: skip
 
@@ -299,9 +303,9 @@ def monai_vit(**options):
 
 OTHERS = {
     "open_clip CLIP": Tried(open_vit(), end=lambda m, x: m.ln_post(x)[:, 0] @ m.proj, **OPEN),
-    "open_clip CLIP, LayerScale, mean": Tried(open_vit(ls_init_value=0.1, pool_type="avg"), end=lambda m, x: m.ln_post(x)[:, 1:].mean(1) @ m.proj, **OPEN),
-    "open_clip CLIP, attention pooling": Tried(open_vit(attentional_pool=True, attn_pooler_heads=2), weights="transformer.*.attn.weights", others=(2,), end=lambda m, x: m.ln_post(m.attn_pool(x))[:, 0] @ m.proj, **OPEN),
-    "MONAI ViT": Tried(monai_vit(), grids={16: Patches((4, 4), 0)}, **MONAI, answer=lambda output: output[0]),
+    "open_clip CLIP, LayerScale, mean": Tried(open_vit(ls_init_value=0.1, pool_type="avg"), end=lambda m, x: m.ln_post(x)[:, 1:].mean(1) @ m.proj, **OPEN, reads="patches"),
+    "open_clip CLIP, attention pooling": Tried(open_vit(attentional_pool=True, attn_pooler_heads=2), weights="transformer.*.attn.weights", others=(2,), end=lambda m, x: m.ln_post(m.attn_pool(x))[:, 0] @ m.proj, **OPEN, reads="pool"),
+    "MONAI ViT": Tried(monai_vit(), grids={16: Patches((4, 4), 0)}, **MONAI, answer=lambda output: output[0], reads="patches", told=True),
     "MONAI ViT, classifier": Tried(monai_vit(classification=True, num_classes=5), **MONAI, answer=lambda output: output[0]),
     "MONAI ViT, classifier, logits alone": Tried(lambda: First(monai_vit(classification=True, num_classes=5)()), end=lambda m, x: m.model.classification_head(m.model.norm(x)[:, 0]), positions=lambda m: MONAI["positions"](m.model), **rows("model.blocks.{}", "norm2", "model.norm")),
 }  # fmt: skip

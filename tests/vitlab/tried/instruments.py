@@ -53,22 +53,38 @@ def attention_distance(model: nn.Module, images: Tensor, tried: Tried) -> None:
 
 
 def rollout(model: nn.Module, images: Tensor, tried: Tried) -> None:
-    found = analysis.rollout(model, images, grid=tried.give)
+    found = analysis.rollout(model, images, grid=tried.give, read=told(tried))
     known = by_hand.rolled_out(between_tokens(model, images, tried))
     close(found.matrices, torch.stack(known))
-    read = read_by_the_head(known[-1], tried)
+    read = read_by_the_head(known[-1], model, images, tried)
     close(found.patches[-1], read / read.sum(1, keepdim=True))
 
 
-def read_by_the_head(matrices: Tensor, tried: Tried) -> Tensor:
-    """What the first token takes from the patches; if it is a patch, what all take in the mean."""
+def told(tried: Tried) -> list[int] | None:
+    """The tokens that are read, where the model has no answer to find them by."""
+    return [*next(iter(tried.grids.values())).where] if tried.told else None
+
+
+def read_by_the_head(matrices: Tensor, model: nn.Module, images: Tensor, tried: Tried) -> Tensor:
+    """What those tokens take from the patches that the architecture's source reads."""
     where = tried.grids[matrices.shape[-1]].where
-    rows = matrices[:, :1] if where[0] > 0 else matrices[:, where]
-    return rows.mean(1)[:, where]
+    share = torch.zeros(matrices.shape[:2], dtype=torch.float64)
+    if tried.reads == "pool":  # by the first query, of which other architectures have no more
+        with by_hand.softmaxes(len(images)) as seen:
+            model(images)
+        pool = seen[tried.others[0]]
+        share[:] = (pool.unflatten(0, (len(images), -1)) if pool.ndim == 3 else pool)[:, :, 0].mean(
+            1
+        )
+    else:
+        share[:, {"first": [0], "patches": where}.get(tried.reads, list(tried.reads))] = 1
+    return (share[:, None] @ matrices.double() / share.sum(1)[:, None, None])[:, 0, where]
 
 
 def relevance(model: nn.Module, images: Tensor, tried: Tried) -> None:
-    found = analysis.relevance(model, images, torch.tensor([1, 3]), grid=tried.give)
+    found = analysis.relevance(
+        model, images, torch.tensor([1, 3]), grid=tried.give, read=told(tried)
+    )
     with torch.enable_grad(), by_hand.softmaxes(len(images)) as seen:
         logits = tried.answer(model(images.clone().requires_grad_()))
         (logits[0, 1] + logits[1, 3]).backward()
@@ -80,7 +96,8 @@ def relevance(model: nn.Module, images: Tensor, tried: Tried) -> None:
     known = by_hand.relevances([w for w in weights if w.shape[-1] == w.shape[-2]])
     close(found.matrices, torch.stack(known))
     assert (found.matrices[0, 0] != torch.eye(len(found.matrices[0, 0]))).any()
-    close(found.patches[-1], read_by_the_head(known[-1] - torch.eye(known[-1].shape[-1]), tried))
+    rest = known[-1] - torch.eye(known[-1].shape[-1])
+    close(found.patches[-1], read_by_the_head(rest, model, images, tried))
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:

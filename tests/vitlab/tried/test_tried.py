@@ -27,6 +27,7 @@ def ours(pool, extra):
         grids={16 + extra: Patches((4, 4), extra)},
         end=lambda model, x: model.head(model.pooled(model.norm(x))),
         positions=lambda model: model.positions.table[extra:].unflatten(0, (4, 4)),
+        reads="first" if extra else "patches",
     )
 
 

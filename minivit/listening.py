@@ -1,0 +1,127 @@
+"""What attention computes inside chosen modules of a model, passed on to be kept or replaced."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from minivit.hooks import after, before
+
+# What is told of attention, in the order in which it is computed.
+KINDS = ("queries", "keys", "values", "scores", "weights", "heads")
+Told = Float[Tensor, "batch heads rows columns"]
+
+NO_SOFTMAX = (
+    "queries or keys of {!r} were replaced in a product that no softmax followed: they can be "
+    "recorded there, or choose the model's sdpa attention"
+)
+
+
+@dataclass
+class Running:
+    """A module that runs, and what has been seen of its attention."""
+
+    module: nn.Module
+    kinds: set[str]  # that are wanted
+    one_of_many: bool  # of the modules that a pattern matches, the innermost is told
+    shape: torch.Size | None = None  # of its attention's scores
+    again: bool = False  # what was taken for its attention before was none
+    certain: bool = False  # a product gave the scores
+    # Queries or keys that were replaced, before it is seen what their product is for.
+    changed: set[str] = field(default_factory=set)
+
+
+class AttentionListener:
+    """Passes what attention computes inside chosen modules to ``keep``, in a block of
+    ``listening``.
+
+    ``keep`` gets a name, such as ``"blocks.0.attention.weights"``, and a tensor. What it returns
+    takes the tensor's place, unless it is None. A listener that only watches is told what the
+    others leave.
+    """
+
+    def __init__(self, keep: Callable[[str, Told], Tensor | None], *, watches: bool = True) -> None:
+        self.keep = keep
+        self.watches = watches
+        self.running: dict[str, Running] = {}  # by name, outermost first
+        # By name, the first softmax in which heads and images cannot be told apart.
+        self.others: dict[str, torch.Size] = {}
+
+    @contextmanager
+    def inside(
+        self, module: nn.Module, name: str, kinds: set[str], one_of_many: bool = False
+    ) -> Iterator[None]:
+        """Listens inside ``module``, and calls what is of these kinds ``name.kind``."""
+
+        def begin(module: nn.Module, args: Any, kwargs: Any) -> None:
+            self.running[name] = Running(module, kinds, one_of_many)
+
+        def end(module: nn.Module, args: Any, output: Any) -> None:
+            run = self.running.pop(name, None)
+            if run and run.changed and output is not None:
+                raise RuntimeError(NO_SOFTMAX.format(name))
+
+        with before(module, begin), after(module, end, always=True):
+            yield
+
+    def told(self) -> dict[str, Running]:
+        """The running modules that are told: those named, and the innermost of those matched."""
+        matched = [name for name, run in self.running.items() if run.one_of_many]
+        parts = [n for n in matched if not isinstance(self.running[n].module, nn.Softmax)]
+        innermost = (parts or matched)[-1:]
+        return {
+            name: run
+            for name, run in self.running.items()
+            if not run.one_of_many or name in innermost
+        }
+
+    def begins(self, shape: torch.Size, certain: bool) -> bool:
+        """Whether a softmax is the attention of the modules that are told.
+
+        Where a product gave its scores it is, and one of another shape that had none is a gate.
+        """
+        for name, run in self.told().items():
+            gate = run.shape not in (None, shape) and run.certain != certain
+            if gate and run.certain:
+                return False
+            if run.shape is not None and not (gate and self.watches):
+                raise RuntimeError(
+                    f"attention was computed more than once for {name!r} in one call: name a "
+                    "smaller module with one attention in it, if there is one (two in the same "
+                    "module, as in differential attention, have no names)"
+                )
+            run.again, run.shape, run.certain = run.shape is not None, shape, certain
+        return True
+
+    def wants(self, kind: str) -> bool:
+        return any(kind in run.kinds for run in self.told().values())
+
+    def change(self, kind: str, tensor: Told) -> Tensor:
+        """Lets a listener that replaces have queries or keys, before a softmax has followed."""
+        if self.watches:
+            return tensor
+        for name, run in self.told().items():
+            if kind in run.changed:
+                raise RuntimeError(NO_SOFTMAX.format(name))
+            run.changed.add(kind)
+        return self.show(kind, tensor)
+
+    def confirm(self, recorded: dict[str, Told]) -> None:
+        """Says that queries and keys, as they are recorded, were those of the attention."""
+        for run in self.told().values():
+            run.changed.clear()
+        if self.watches:
+            for kind, tensor in recorded.items():
+                self.show(kind, tensor)
+
+    def show(self, kind: str, tensor: Told) -> Tensor:
+        """Keeps a tensor for each module told, and gives the one that the model continues with."""
+        for name, run in self.told().items():
+            if kind in run.kinds and (run.shape or run.changed):
+                kept = self.keep(f"{name}.{kind}" if name else kind, tensor)
+                tensor = tensor if kept is None else kept
+        return tensor

@@ -1,0 +1,203 @@
+"""Queries, keys, values, scores and heads of everybody's attention, fused and written out."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from minivit import record, replace
+from minivit.listening import KINDS
+from tests.minivit.test_recording import Calls
+from tests.minivit.test_recording_attention import HEADS, close, every_model, setup, tensors
+from tests.parity import given
+
+B, N, WIDTH = 2, 7, 4
+
+
+@every_model
+def test_the_parts_of_attention_make_one_another_and_are_those_that_the_model_goes_on_with(name):
+    model, images, names, _ = setup(name)
+    one, all_of_them = f"{names[1]}.", [f"*.{kind}" for kind in KINDS]
+    with record(model, *all_of_them) as seen:
+        logits = given(model(images))
+    assert {*seen} == {f"{at}.{kind}" for at in names for kind in KINDS}
+    queries, keys, values, scores, weights, heads = (seen[one + kind] for kind in KINDS)
+    assert queries.shape == keys.shape == values.shape == heads.shape == (*scores.shape[:3], 8)
+    scaled = 1 if name == "timm explicit" else math.sqrt(8)  # its queries are scaled before
+    close(scores, queries @ keys.mT / scaled, 1e-6)
+    close(weights, scores.softmax(-1), 1e-6)
+    close(heads, weights.to(values) @ values, 1e-6)
+    gradients = torch.autograd.grad(logits[0, 1], list(seen.values()))
+    assert all(gradient.any() for gradient in gradients)
+    by_value, by_weight = heads_gradient(seen, gradients, one)
+    close(gradients[list(seen).index(one + "values")], by_value, 1e-6)
+    close(gradients[list(seen).index(one + "weights")], by_weight, 1e-6)
+
+
+def heads_gradient(seen, gradients, one):
+    above = gradients[list(seen).index(one + "heads")]
+    return seen[one + "weights"].to(above).mT @ above, above @ seen[one + "values"].mT
+
+
+@every_model
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_part_is_replaced_by_itself_without_change_and_by_another_images_with_it(name, kind):
+    model, images, names, _ = setup(name)
+    with torch.no_grad():
+        with record(model, "*." + kind, f"{names[1]}.heads") as seen:
+            plain = given(model(images))
+        with replace(model, dict(seen)), record(model, f"{names[1]}.weights") as weights:
+            close(given(model(images)), plain, 1e-6)
+        one = f"{names[1]}.{kind}"
+        with replace(model, {one: seen[one].flip(0)}), record(model, one, *weights) as after:
+            changed = given(model(images))
+    assert torch.equal(after[one], seen[one].flip(0))
+    assert (changed - plain).abs().max() > 1e-4
+    before = kind in ("queries", "keys", "scores", "weights")
+    moved = (after[f"{names[1]}.weights"] - weights[f"{names[1]}.weights"]).abs().max() > 1e-6
+    assert moved == before
+
+
+def test_a_wildcard_records_the_attention_of_the_innermost_modules_alone():
+    model, images, names, _ = setup("timm fused")
+    with record(model, "*.weights", "blocks.1.weights") as seen:
+        model(images)
+    assert {*seen} == {"blocks.1.weights", *(f"{name}.weights" for name in names)}
+    assert seen["blocks.1.weights"] is seen[f"{names[1]}.weights"]
+    said = r"no attention weights were computed for '\*norm\*.weights'"
+    with pytest.raises(RuntimeError, match=said), record(model, "*norm*.weights"):
+        model(images)
+
+
+def test_what_was_recorded_can_be_saved_loaded_and_put_back(tmp_path):
+    model, images, _, _ = setup("minivit")
+    with torch.no_grad():
+        with record(model, "blocks.0", "*.weights", "*.queries", detach=True) as seen:
+            plain = model(images)
+        torch.save(seen, tmp_path / "cache.pt")
+        with replace(model, torch.load(tmp_path / "cache.pt")):
+            assert torch.equal(model(torch.zeros_like(images)), plain)
+
+
+def by_einsum(queries, keys):
+    """Tokens before heads: attention of [batch, tokens, heads, width], as many write it."""
+
+    def attention(q, k, v):
+        weights = (torch.einsum(f"{queries},{keys}", q, k) / 2).softmax(3)
+        return torch.einsum("b i h j, b j h d -> b i h d", weights, v)
+
+    return attention
+
+
+def attended(q, k, v):
+    """The weights and the mean of values, with heads first, by definition."""
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    scores = q @ k.mT / 2
+    weights = scores.exp() / scores.exp().sum(-1, keepdim=True)
+    return dict(zip(KINDS, (q, k, v, scores, weights, weights @ v), strict=True))
+
+
+def tokens_first(q, k, v):
+    scores = torch.stack([q[:, :, h] @ k[:, :, h].mT / 2 for h in range(HEADS)], 2)
+    return (scores.softmax(-1)[..., None] * v.transpose(1, 2)[:, None]).sum(3)
+
+
+def keys_first(q, k, v):
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    return ((k @ q.mT / 2).softmax(-2).mT @ v).transpose(1, 2)
+
+
+def in_logarithms(q, k, v):
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    return ((q @ k.mT / 2).log_softmax(-1).exp() @ v).transpose(1, 2)
+
+
+def gate_before(q, k, v):
+    return in_logarithms(q, k, v + 0 * v.softmax(-1))
+
+
+def gate_after(q, k, v):
+    y = in_logarithms(q, k, v)
+    return y + 0 * y.softmax(-1)
+
+
+def dropped(q, k, v):
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    return (nn.functional.dropout((q @ k.mT / 2).softmax(-1), 0.0, True) @ v).transpose(1, 2)
+
+
+@pytest.mark.parametrize(
+    "attention",
+    [
+        by_einsum("b i h d", "b j h d -> b i h j"),
+        by_einsum("bihd", "bjhd->bihj"),
+        keys_first,
+        in_logarithms,
+        gate_before,
+        gate_after,
+        dropped,
+    ],
+)
+def test_attention_is_recorded_with_heads_before_queries_however_it_is_written(attention):
+    q, k, v = inputs = tensors(*[(B, N, HEADS, WIDTH)] * 3)
+    module, known = Calls(attention), attended(q, k, v)
+    missing = {"queries", "keys"} if attention is keys_first else set()
+    kinds = [kind for kind in KINDS if kind not in missing]
+    with record(module, *kinds) as seen:
+        output = module(*inputs)
+    torch.testing.assert_close(output.transpose(1, 2), known["heads"])
+    for kind in kinds:
+        torch.testing.assert_close(seen[kind], known[kind])
+    gradients = torch.autograd.grad(output[0].sum(), list(seen.values()))
+    assert all(gradient.any() and not gradient[1].any() for gradient in gradients)
+    if attention is gate_before:  # it is passed on before the attention is seen
+        missing = {"weights"}
+    else:
+        with replace(module, {"weights": torch.zeros_like}):
+            assert not module(*inputs).any()
+    for kind in missing:
+        said = "more than once" if kind == "weights" else "replaced in a product that no softmax"
+        with pytest.raises(RuntimeError, match=said), replace(module, {kind: torch.zeros_like}):
+            module(*inputs)
+
+
+def test_weights_without_a_known_product_have_queries_where_there_are_as_many_as_keys():
+    q, k, v = inputs = tensors(*[(B, N, HEADS, WIDTH)] * 3)
+    module = Calls(tokens_first)
+    with record(module, "weights", "scores") as seen:
+        output = module(*inputs)
+    torch.testing.assert_close(seen["weights"], attended(q, k, v)["weights"])
+    torch.testing.assert_close(seen["scores"], attended(q, k, v)["scores"])
+    assert torch.autograd.grad(output.sum(), seen["weights"])[0].any()
+
+
+def differential(q, k, v):
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    return (q @ k.mT).softmax(-1) @ v - (k @ q.mT).softmax(-1) @ v
+
+
+def beside_positions(q, k, v):
+    """As in ConViT: part of the weights are of the positions alone."""
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    places = torch.zeros_like(q @ k.mT).softmax(-1)
+    return ((q @ k.mT).softmax(-1) + places) @ v
+
+
+def relative(q, k, v):
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    return (q @ k.mT + q @ v.mT).softmax(-1) @ v
+
+
+def test_two_attentions_in_one_module_and_products_that_cannot_be_told_are_refused():
+    inputs = tensors(*[(B, N, HEADS, WIDTH)] * 3)
+    for attention, kind, said in (
+        (differential, "weights", "more than once for '' in one call.*differential attention"),
+        (beside_positions, "weights", "more than once for '' in one call"),
+        (relative, "queries", "of '' were replaced in a product that no softmax followed"),
+        (lambda q, k, v: q @ k.mT, "keys", "of '' were replaced in a product that no softmax"),
+    ):
+        module = Calls(attention)
+        with pytest.raises(RuntimeError, match=said), replace(module, {kind: torch.zeros_like}):
+            module(*inputs)
+        assert module(*inputs) is not None

@@ -1,0 +1,160 @@
+"""The tokens that a model reads, of models whose source says which they are."""
+
+import pytest
+import timm
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from minivit import record
+from tests.parity import draw
+from vitlab import relevance, rollout
+
+TOKENS, DIM = 20, 8  # a class token, three registers, and 4 x 4 patches
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv = nn.Linear(DIM, 3 * DIM)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).unflatten(-1, (3, 2, -1)).permute(2, 0, 3, 1, 4)
+        return x + F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+
+
+class Pool(nn.Module):
+    """Several questions to the tokens, of which one answer is read."""
+
+    def __init__(self, questions, read):
+        super().__init__()
+        self.questions, self.read = nn.Parameter(torch.zeros(questions, DIM)), read
+
+    def forward(self, x):
+        weights = (self.questions[None, None] @ x[:, None].mT).softmax(-1)
+        return (weights @ x[:, None])[:, 0, self.read]
+
+
+class Small(nn.Module):
+    """A ViT that answers by what ``reads`` makes of its last tokens."""
+
+    def __init__(self, reads, lead=4):
+        super().__init__()
+        self.patches = nn.Conv2d(3, DIM, 8, 8)
+        self.others = nn.Parameter(torch.zeros(TOKENS - 16, DIM))
+        self.blocks = nn.ModuleList([Attention(), Attention()])
+        self.pool = reads if isinstance(reads, nn.Module) else None
+        self.reads, self.lead = reads, lead
+        self.norm, self.head = nn.LayerNorm(DIM), nn.Linear(DIM, 5)
+
+    def forward(self, images):
+        x = self.patches(images).flatten(2).mT
+        others = self.others.expand(len(x), -1, -1)
+        x = torch.cat([others[:, : self.lead], x, others[:, self.lead :]], 1)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.reads(self.norm(x)))
+
+
+def small(reads, lead=4):
+    return draw(Small(reads, lead)).eval()
+
+
+CASES = {
+    "class token": (lambda x: x[:, 0], 4, [0]),
+    "patches, behind registers": (lambda x: x[:, 4:].mean(1), 4, range(4, 20)),
+    "all tokens": (lambda x: x.mean(1), 4, range(20)),
+    "class token and patches": (lambda x: x[:, 0] + x[:, 4:].mean(1), 4, [0, *range(4, 20)]),
+    "two class tokens": (lambda x: x[:, 0] - x[:, 1], 4, [0, 1]),
+    "a class token in the middle": (lambda x: x[:, 2], 4, [2]),
+    "a class token behind the patches": (lambda x: x[:, -1], 0, [19]),
+    "patches, before registers": (lambda x: x[:, :16].mean(1), 0, range(16)),
+}
+IMAGES = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+
+
+def paths(model, share, where):
+    """Rollout and relevance by hand, for these shares [images, tokens] of the tokens."""
+    with record(model, "blocks.0.weights", "blocks.1.weights") as seen:
+        logits = model(IMAGES.clone().requires_grad_())
+    chosen = logits.gather(1, logits.argmax(1)[:, None]).sum()
+    slopes = torch.autograd.grad(chosen, list(seen.values()))
+    eye = torch.eye(TOKENS).double()
+    rolled = relevant = eye.expand(2, -1, -1)
+    for weights, slope in zip(seen.values(), slopes, strict=True):
+        weights, slope = weights.detach().double(), slope.double()
+        mixed = 0.5 * weights.mean(1) + 0.5 * eye
+        rolled = mixed / mixed.sum(-1, keepdim=True) @ rolled
+        relevant = relevant + (weights * slope).relu().mean(1) @ relevant
+    rows = [(share[:, None] @ m)[:, 0, where] for m in (rolled, relevant - eye)]
+    return rows[0] / rows[0].sum(1, keepdim=True), rows[1]
+
+
+def agree(model, share, where, **options):
+    known = paths(model, share, where)
+    for found, row in zip((rollout, relevance), known, strict=True):
+        result = found(model, IMAGES, **options)
+        torch.testing.assert_close(result.read, share)
+        torch.testing.assert_close(result.patches[-1], row, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("head", ["drawn", "zero"])
+def test_maps_are_of_the_tokens_that_the_source_reads(name, head):
+    reads, lead, tokens = CASES[name]
+    model = small(reads, lead)
+    if head == "zero":  # as torchvision makes it
+        nn.init.zeros_(model.head.weight)
+    share = torch.zeros(2, TOKENS, dtype=torch.float64)
+    share[:, [*tokens]] = 1 / len(tokens)
+    where = [*range(lead, lead + 16)]
+    if head == "drawn":
+        agree(model, share, where)
+    else:
+        torch.testing.assert_close(rollout(model, IMAGES).read, share)
+    agree(model, share.flip(1), where, read=[TOKENS - 1 - i for i in tokens])
+
+
+@pytest.mark.parametrize(("questions", "read"), [(1, 0), (3, 1)])
+def test_a_pooling_attention_gives_its_own_weights(questions, read):
+    model = small(Pool(questions, read))
+    with record(model, "norm") as seen:
+        model(IMAGES)
+    share = (model.pool.questions[read] @ seen["norm"].detach().mT).softmax(-1).double()
+    agree(model, share, [*range(4, 20)])
+
+
+def test_a_model_whose_reading_cannot_be_found_asks_for_it():
+    model = small(CASES["class token"][0])
+    model.head = nn.Identity()
+    for reads, said in (
+        (lambda x: x, "an output without a row for each image"),
+        (lambda x: x[:, 0].detach(), "an output without a row for each image, or without a grad"),
+        (lambda x: x[:, 0] * 0, "an output whose gradient is zero at all of them"),
+    ):
+        model.reads = reads
+        with pytest.raises(ValueError, match=rf"read=\[...\], which of the 20 tokens.*got {said}"):
+            rollout(model, IMAGES)
+        assert rollout(model, IMAGES, read=[0]).read[0, 0] == 1
+    with pytest.raises(ValueError, match="indices of some of 20 tokens: got"):
+        rollout(model, IMAGES, read=[20])
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [
+        ("vit_medium_patch16_reg4_gap_256", 4),
+        ("vit_so150m_patch16_reg4_gap_256", 4),
+        ("beit_base_patch16_224", 1),
+        ("eva02_tiny_patch14_224", 1),
+        ("vit_small_patch16_dinov3", 5),
+    ],
+)
+def test_models_of_timm_that_pool_the_patches_behind_other_tokens_are_read_there(name, extra):
+    sizes = {"patch_size": 8, "embed_dim": 16, "depth": 2, "num_heads": 2, "num_classes": 5}
+    model = draw(timm.create_model(name, img_size=32, **sizes)).eval()
+    found = relevance(model, IMAGES)
+    eye = torch.eye(16 + extra).double()
+    by_hand = (found.matrices[-1] - eye)[:, extra:, extra:].mean(1)
+    torch.testing.assert_close(found.patches[-1], by_hand)
+    assert found.extra == extra
