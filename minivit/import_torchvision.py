@@ -61,9 +61,12 @@ def imported() -> Any:
     except ModuleNotFoundError as error:
         if error.name != "torchvision":
             raise
-        import torch
+        raise ModuleNotFoundError(f"{error}: {advice()}", name=error.name) from error
 
-        version = torch.__version__.partition("+")[0]  # without it, pip would take another torch
-        raise ModuleNotFoundError(
-            f"{error}: pip install torch=={version} torchvision", name=error.name
-        ) from error
+
+def advice(*packages: str) -> str:
+    """The command that installs torchvision, and packages that need it, beside this torch."""
+    import torch
+
+    version = torch.__version__.partition("+")[0]  # without it, pip would take another torch
+    return " ".join(["pip install", f"torch=={version} torchvision", *packages])

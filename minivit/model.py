@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import UnionType
-from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +27,7 @@ class Config:
         """Refuses a field that is not of its type, or a size that is not positive."""
         hints = get_type_hints(type(self), include_extras=True)
         for name, value in vars(self).items():
-            words, test = _expected(hints[name])
+            words, test = expected(hints[name], KINDS.__getitem__)
             if not test(value):
                 raise ValueError(f"expected {words} as {name}: got {value!r}")
 
@@ -75,7 +75,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-KINDS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
+Kind = tuple[str, Callable[[Any], bool]]  # in words, and as a test
+KINDS: dict[Any, Kind] = {
     int: ("a positive integer", lambda value: type(value) is int and value > 0),
     float: ("a positive number", lambda value: _is_number(value) and 0 < value < math.inf),
     Fraction: ("a number from 0, below 1", lambda value: _is_number(value) and 0 <= value < 1),
@@ -85,25 +86,25 @@ KINDS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-def _expected(hint: Any) -> tuple[str, Callable[[Any], bool]]:
-    """What a field of this type must be: in words, and as a test."""
+def expected(hint: Any, kind: Callable[[Any], Kind]) -> Kind:
+    """What is of this type, made of types of which ``kind`` knows each."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Literal:
-        return " or ".join(map(repr, arguments)), lambda value: value in arguments
-    if origin is UnionType:
-        words, tests = zip(*map(_expected, arguments), strict=True)
+        known = " or ".join(map(repr, arguments))
+        return known, lambda value: isinstance(value, str) and value in arguments
+    if origin not in (UnionType, Union, tuple):
+        return kind(hint)
+    words, tests = zip(*(expected(a, kind) for a in arguments if a is not ...), strict=True)
+    if origin is not tuple:
         return " or ".join(words), lambda value: any(test(value) for test in tests)
-    if origin is tuple:  # tuple[int, int], tuple[str, ...]
-        entry, test = _expected(arguments[0])
-        pairs = arguments[1] is not ...
 
-        def fits(value: Any) -> bool:
-            if type(value) is not tuple or (len(value) != 2 if pairs else not value):
-                return False
-            return all(map(test, value))
+    def fits(value: Any) -> bool:  # tuple[int, int], tuple[str, ...]
+        row = value if isinstance(value, tuple) else ()
+        each = tests * len(row) if ... in arguments else tests
+        return 0 < len(row) == len(each) and all(map(lambda test, x: test(x), each, row))
 
-        return f"a tuple whose entries are each {entry}", fits
-    return KINDS[hint]
+    said = f"each {words[0]}" if len(set(words)) == 1 else ", ".join(words)
+    return f"a tuple whose{'' if ... in arguments else f' {len(words)}'} entries are {said}", fits
 
 
 def check_rule(config: Any, holds: bool, rule: str) -> None:
@@ -130,10 +131,19 @@ def check_images(images: Tensor, model: Any) -> None:
         raise ValueError(f"expected {expected}: got {images.dtype} on {images.device}")
 
 
-def check_mask(mask: Tensor | None) -> None:
-    """Refuses a mask that is not boolean: torch's kernel would add it to the scores."""
-    if mask is not None and mask.dtype != torch.bool:
-        raise ValueError(f"expected a boolean mask, true where queries attend: got {mask.dtype}")
+def check_attention(q: Tensor, k: Tensor, mask: Tensor | None, v: Tensor | None = None) -> None:
+    """Refuses queries, keys, values and masks that do not fit each other.
+
+    A mask that is not boolean, torch's kernel would add to the scores.
+    """
+    v, queries, keys = k if v is None else v, q.shape[-2], k.shape[-2]
+    if q.shape[-1] != k.shape[-1] or v.shape[-2] != keys:
+        expected = "queries [..., queries, d], keys [..., keys, d] and values [..., keys, d_value]"
+        raise ValueError(f"expected {expected}: got {[list(t.shape) for t in (q, k, v)]}")
+    sides = [] if mask is None else zip(mask.shape[::-1], (keys, queries), strict=False)
+    if mask is not None and (mask.dtype != torch.bool or any(n not in (1, m) for n, m in sides)):
+        expected = f"a boolean mask [..., {queries}, {keys}], true where queries attend"
+        raise ValueError(f"expected {expected}: got {mask.dtype} {list(mask.shape)}")
 
 
 def check_state(state: Mapping[str, Any], expected: Mapping[str, Tensor]) -> None:

@@ -69,8 +69,8 @@ class Preprocess:
         values = self.mean, self.std
         fits = all(isinstance(v, tuple) and all(map(_is_finite, v)) for v in values)
         check_rule(self, fits, "mean and std must be tuples of finite numbers")
-        fits = len(self.mean) in (1, 3) and len(self.std) == len(self.mean) and 0 not in self.std
-        check_rule(self, fits, "mean and std must have one entry or three each, and std no zero")
+        fits = len(self.mean) in (1, 3) and len(self.std) == len(self.mean) and min(self.std) > 0
+        check_rule(self, fits, "mean and std must have one entry or three each, std above zero")
         fits = all(0 < n <= m for n, m in zip(self.size, self.resize, strict=True))
         check_rule(self, fits, "resize must be at least size")
         fits = self.interpolation in ("bilinear", "bicubic") and isinstance(self.stretch, bool)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from minivit.hooks import after, before
-from minivit.recording import one
+from minivit.recording import one, tensors_in
 
 
 def refuse_training(model: nn.Module, name: str = "the model") -> None:
@@ -83,9 +83,10 @@ class Reached(BaseException):
 def activation(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
     """The function from a model's input to the output of a module inside it, ``""`` for the model.
 
-    The model reads one tensor, and stops after the module's first call. The function does not
-    change its argument, even if the model works in place. It raises RuntimeError where the module
-    does not run, or returns other than one tensor; names are as for :func:`sublayer`.
+    The model reads one tensor, and stops after the module's first call. Of an output and attention
+    weights the function gives the output. It does not change its argument, even if the model works
+    in place. It raises RuntimeError where the module does not run, or returns other than one
+    tensor; names are as for :func:`sublayer`.
     """
     module = one(model, name)
 
@@ -104,7 +105,9 @@ def activation(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
 
 
 def _one_tensor(output: Any, name: str) -> Tensor:
-    tensors = [t for t in tree_leaves(output) if isinstance(t, Tensor)]
-    if len(tensors) != 1:
+    tensors = tensors_in(output)
+    x, *others = tensors or [torch.empty(0)]
+    weights = len(others) == 1 and x.ndim == 3 and others[0].shape[-2:] == (x.shape[1],) * 2
+    if len(tensors) != 1 and not weights:
         raise RuntimeError(f"expected one tensor from {name!r}: got {len(tensors)}")
     return tensors[0]

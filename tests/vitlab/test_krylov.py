@@ -153,6 +153,7 @@ def test_bad_input_is_refused():
     nan, start = torch.full((1, 3, 3), torch.nan).double(), random(1, 3)
     cases = [
         (lambda: krylov.lanczos(torch.sin, start, 0), ValueError, "got 0 and torch.float64"),
+        (lambda: krylov.gmres(torch.sin, start.half()), ValueError, "float32 or float64: got torch.float16"),
         (lambda: krylov.lanczos(torch.sin, start.half(), 2), ValueError, "got 2 and torch.float16"),
         (lambda: krylov.lanczos(times(nan), start, 2), ValueError, "a linear map of finite numbers"),
         (lambda: krylov.jacobian(torch.sin, start[:0]), ValueError, r"one entry or more: got \[0, 3\]"),

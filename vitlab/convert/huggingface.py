@@ -72,7 +72,8 @@ def from_huggingface(model: nn.Module) -> ViT:
     if not getattr(config, "vision_use_head", True):
         kind += " without a head"
     if kind not in POOLS:
-        raise ValueError(f"expected {', '.join(POOLS)} of transformers: got {kind}")
+        timms = "; from_timm takes its timm_model" if hasattr(model, "timm_model") else ""
+        raise ValueError(f"expected {', '.join(POOLS)} of transformers: got {kind}{timms}")
     size = config.image_size
     state = {k: v for k, v in model.state_dict().items() if not any(part in k for part in UNREAD)}
     ours = convert_state_dict(

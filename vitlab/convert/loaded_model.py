@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from minivit.import_torchvision import patch_torchvision_import
+from minivit.import_torchvision import advice, patch_torchvision_import
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def library(package: str) -> Any:
         return import_module(package)
     except ModuleNotFoundError as error:
         if error.name == package:
-            error.msg = f"{error}: pip install {package}"
+            error.msg = f"{error}: {advice(package)}"
         raise
 
 

@@ -13,7 +13,7 @@ import torch
 from minivit.preprocessing import Preprocess
 from minivit.shapes import Size
 from vitlab.data.dataset import HELD_OUT, PARTS, Data, Split, divide
-from vitlab.data.pictures import check_memory, is_picture, open_picture, plain, walk
+from vitlab.data.pictures import check_memory, hidden, is_picture, open_picture, plain, walk
 from vitlab.extras import extra
 
 NAMES = dict.fromkeys(("train", "training"), "train")
@@ -53,12 +53,13 @@ def folder(path: str | PathLike[str], size: Size = 64, channels: int = 3) -> Dat
 
 def _listed(root: Path) -> tuple[tuple[str, ...], dict[str, list[File]]]:
     """The names of the classes, and the images of each part."""
-    folders = _folders(root)
+    passed: set[Path] = set()
+    folders = _folders(root, passed)
     places = {NAMES.get(folder.name.lower(), ""): folder for folder in folders}
     whole = not any(places)  # no folder has the name of a part
     if whole:
         places = {"train": root}
-    names = {part: [folder.name for folder in _folders(place)] for part, place in places.items()}
+    names = {part: [f.name for f in _folders(place, passed)] for part, place in places.items()}
     classes = names.get("train", [])
     unknown = sorted(set().union(*names.values()) - set(classes))
     unclear = not whole and ("" in places or len(places) < len(folders))
@@ -71,18 +72,23 @@ def _listed(root: Path) -> tuple[tuple[str, ...], dict[str, list[File]]]:
     files: dict[str, list[File]] = {part: [] for part in PARTS}
     for part, place in places.items():
         for name in names[part]:
-            for path in walk(place / name):
+            for path in walk(place / name, passed):
                 key = path.relative_to(root).as_posix()
                 if is_picture(path):
                     files[part].append(File(path, key, classes.index(name)))
                 else:
                     others.append(key)
     _warn(f"{root}: no images, so left out", others)
+    hid = sorted(path.relative_to(root).as_posix() for path in passed)
+    _warn(f"{root}: folders of systems and programs, so passed over", hid)
     return tuple(classes), files
 
 
-def _folders(path: Path) -> list[Path]:
-    return sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
+def _folders(path: Path, passed: set[Path]) -> list[Path]:
+    """The folders in a folder but hidden ones, which ``passed`` gets."""
+    folders = sorted(p for p in path.iterdir() if p.is_dir())
+    passed.update(filter(hidden, folders))
+    return [p for p in folders if p not in passed]
 
 
 def _dealt(files: dict[str, list[File]], classes: Sequence[str]) -> dict[str, list[File]]:

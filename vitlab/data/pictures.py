@@ -17,6 +17,8 @@ from vitlab.calls import expect
 
 MEMORY = 4e9  # bytes that the images of a data set may take
 CHUNK = 1024  # images resized at a time, as float32
+# Of macOS, network storage and disks: thumbnails, copies, and what was deleted.
+SYSTEM = {"__macosx", "@eadir", "@__thumb", "@recycle", "#recycle", "$recycle.bin", "lost+found"}
 
 
 def is_picture(path: Path) -> bool:
@@ -24,14 +26,23 @@ def is_picture(path: Path) -> bool:
     return Image.registered_extensions().get(path.suffix.lower()) in Image.OPEN
 
 
-def walk(folder: Path) -> Iterator[Path]:
-    """The files in a folder, sorted by name, then those in the folders inside, but not linked."""
+def hidden(path: Path) -> bool:
+    """Whether a file or folder is one that systems and programs make for themselves."""
+    return path.name.startswith(".") or path.name.lower() in SYSTEM
+
+
+def walk(folder: Path, passed: set[Path] | None = None) -> Iterator[Path]:
+    """The files in a folder, by name, then those in the folders inside, but linked or hidden ones.
+
+    ``passed`` gets the hidden folders.
+    """
     for path in sorted(folder.iterdir(), key=lambda path: (path.is_dir(), path.name)):
-        if path.name.startswith("."):
-            continue
-        if path.is_dir():
+        if hidden(path):
+            if passed is not None and path.is_dir():
+                passed.add(path)
+        elif path.is_dir():
             if not path.is_symlink():  # to a folder above, it would take in other classes
-                yield from walk(path)
+                yield from walk(path, passed)
         # Reading a pipe would never end. Reading a broken link fails, and then names it.
         elif path.is_file() or not path.exists():
             yield path

@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from vitlab.figures.overlay import numbers, overlay
-from vitlab.instruments.grids import Grid, rows_and_columns
+from vitlab.instruments.grids import Grid
 from vitlab.instruments.layout import Layout, attention_weights, layouts
 from vitlab.instruments.reading import reading
 from vitlab.instruments.rollout import rollout
-from vitlab.instruments.running import batches, expect
+from vitlab.instruments.running import expect
 
 Image = Shaped[Tensor, "channels height width"] | Shaped[Tensor, "1 channels height width"]
 ACROSS = 6  # panels in a line, at most
@@ -33,7 +33,7 @@ def attention_overlay(
     ``query`` is the row and column of the patch that attends, which is framed; by default those
     tokens attend that the model's output is read from.
     """
-    images = _one_image(image)
+    images = image.view(1, *image.shape[-3:])
     layout, patches = _heads(model, images, block, query, grid)
     index = None if query is None else query[0] * layout.grid[1] + query[1]
     return _panels(images[0], patches, layout.grid, "head", index)
@@ -41,7 +41,7 @@ def attention_overlay(
 
 def rollout_overlay(model: nn.Module, image: Image, *, grid: Grid | None = None) -> Figure:
     """Draws :func:`~vitlab.instruments.rollout.rollout` after every block over the image."""
-    images = _one_image(image)
+    images = image.view(1, *image.shape[-3:])
     carried = rollout(model, images, grid=grid)
     return _panels(images[0], carried.patches[:, 0], carried.grid, "block")
 
@@ -58,7 +58,7 @@ def look(
 
     ``picture`` is the same view with more pixels, from 0 to 1, a multiple of the image's.
     """
-    images = _one_image(image)
+    images = image.view(1, *image.shape[-3:])
     layout, heads = _heads(model, images, block, None, None)
     carried = rollout(model, images)
     background = _scaled(images[0]) if picture is None else picture
@@ -97,7 +97,7 @@ def _heads(
     ((weights,),) = attention_weights(model, [images], [layout])  # [1, heads, tokens, tokens]
     where = list(layout.where)
     if query is not None:
-        (row, column), (rows, columns) = rows_and_columns(query, "query"), layout.grid
+        (row, column), (rows, columns) = query, layout.grid
         inside = 0 <= row < rows and 0 <= column < columns
         expect(inside, f"a patch of {rows} x {columns}", query)
         looks = weights[0, :, where[row * columns + column]]
@@ -107,17 +107,9 @@ def _heads(
     return layout, looks[:, where].float()
 
 
-def _one_image(image: Tensor) -> Shaped[Tensor, "1 channels height width"]:
-    """A batch of one image, checked."""
-    images = image[None] if image.ndim == 3 else image
-    single = images.ndim == 4 and len(images) == 1
-    expect(single, "one image [channels, height, width]", list(image.shape))
-    return next(batches(images, 1)[1])
-
-
 def _scaled(image: Tensor) -> Float[Tensor, "channels height width"]:
     """An image as a model reads it, from 0 to 1 for its least and its largest number."""
-    image = numbers(image, "a finite image")
+    image = numbers(image)
     low, high = image.aminmax()
     return (image - low) / (high - low).clamp(min=torch.finfo(image.dtype).tiny)
 

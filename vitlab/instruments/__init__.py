@@ -4,6 +4,7 @@ A new instrument is its file and its name here, which is one of :mod:`vitlab` to
 """
 # ruff: noqa: F401
 
+from vitlab import boundary
 from vitlab.instruments.blocks import logit_lens
 from vitlab.instruments.curvature import batch_maxima, curvature, filter_normalised, landscape
 from vitlab.instruments.deletion import deletion_curves, patch_means, saliency, token_ablation
@@ -41,4 +42,5 @@ from vitlab.instruments.spectra import spectrum
 from vitlab.instruments.variance import branch_variance, feature_variance
 from vitlab.instruments.weights import WeightLoss
 
+globals().update(boundary.guarded(globals()))
 __all__ = [name for name, value in globals().items() if callable(value)]  # and no module

@@ -83,6 +83,8 @@ def patch_means(
 ) -> Float[Tensor, "batch patches"]:
     """Averages maps of pixels over patches, in reading order."""
     rows, columns = rows_and_columns(grid)
+    fits = not (maps.shape[1] % rows or maps.shape[2] % columns)
+    expect(fits, f"maps that {rows} x {columns} patches divide", list(maps.shape))
     return reduce(maps, "n (r h) (c w) -> n (r c)", "mean", r=rows, c=columns)
 
 
@@ -112,8 +114,8 @@ def deletion_curves(
     """
     rows, columns = rows_and_columns(grid)
     patches = rows * columns
-    fits = scores.ndim == 2 and scores.shape[1] == patches and scores.isfinite().all()
-    expect(fits, f"finite scores [images, {rows} * {columns} patches]", list(scores.shape))
+    fits = scores.shape[1] == patches
+    expect(fits, f"scores [images, {rows} * {columns} patches]", list(scores.shape))
     places = scores.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
     parts, done = [], 0
     for batch, class_of in with_classes(batches(images, batch_size)[1], classes):

@@ -13,6 +13,7 @@ from vitlab.calls import expect
 from vitlab.instruments.grids import Grid
 from vitlab.instruments.probes import ridge
 from vitlab.instruments.representations import Places, collected
+from vitlab.instruments.running import known
 
 PENALTY = 1e-3  # of the ridge regression from positions to classes
 
@@ -33,7 +34,7 @@ def ensemble(
 ) -> Ensemble:
     """Compares several predictions of the same labels with their mean."""
     p = predictions.double()
-    mean, targets = p.mean(0), F.one_hot(labels, p.shape[2]).double()
+    mean, targets = p.mean(0), F.one_hot(known(labels, p[0]), p.shape[2]).double()
     pairs = (p, targets), (mean, targets), (p, mean)
     errors = [(x - y).square().sum(-1).mean().item() for x, y in pairs]
     right = [(x.argmax(-1) == labels).double().mean().item() for x in (p, mean)]
@@ -62,7 +63,8 @@ def position_ensembles(
     ensembles = {}
     for name, x in features.items():  # [images, positions, dim]
         flat = x.transpose(0, 1).flatten(0, 1).double()
-        targets = F.one_hot(train[1], classes).double().repeat(x.shape[1], 1)
+        labels = known(train[1], x.new_empty(len(x), classes))
+        targets = F.one_hot(labels, classes).double().repeat(x.shape[1], 1)
         fit = ridge(flat, targets, [PENALTY])
         other = test_features[name].transpose(0, 1)
         predictions = fit(other.flatten(0, 1)).unflatten(0, other.shape[:2])

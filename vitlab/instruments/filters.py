@@ -8,7 +8,7 @@ from einops import rearrange
 from jaxtyping import Bool, Float, Float64, Shaped
 from torch import Tensor, nn
 
-from minivit.patches import pair
+from minivit.patches import grid_of
 from minivit.shapes import Size
 from vitlab.instruments.frequency import frequencies
 from vitlab.instruments.running import expect
@@ -27,8 +27,8 @@ def cut_patches(
     images: Shaped[Tensor, "batch channels height width"], patch_size: Size
 ) -> Shaped[Tensor, "patches channels patch_height patch_width"]:
     """All patches of all images, as small images."""
-    height, width = pair(patch_size)
-    return rearrange(images, "n c (r h) (k w) -> (n r k) c h w", h=height, w=width)
+    rows, columns = grid_of((images.shape[2], images.shape[3]), patch_size)
+    return rearrange(images, "n c (r h) (k w) -> (n r k) c h w", r=rows, k=columns)
 
 
 @dataclass(frozen=True, eq=False)

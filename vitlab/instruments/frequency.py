@@ -79,9 +79,8 @@ class LogAmplitude:
 
 def log_amplitude(maps: Float[Tensor, "batch channels rows columns"]) -> LogAmplitude:
     """The log amplitudes of the Fourier transform of maps, averaged over images and channels."""
-    fits = maps.ndim == 4 and maps.numel() > 0 and min(maps.shape[2:]) > 1
-    axes = "maps [batch, channels, rows, columns], two positions or more each way"
-    expect(fits, axes, list(maps.shape))
+    fits = maps.numel() > 0 and min(maps.shape[2:]) > 1
+    expect(fits, "maps with two positions or more each way", list(maps.shape))
     amplitude = torch.fft.fft2(maps.detach().double()).abs()
     return LogAmplitude((amplitude + FLOOR).log().mean((0, 1)))
 

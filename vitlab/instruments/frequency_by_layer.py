@@ -12,7 +12,7 @@ from minivit.hooks import after, before
 from minivit.recording import find, runnable, tensors_in
 from vitlab.instruments.frequency import LogAmplitude, log_amplitude
 from vitlab.instruments.grids import Grid
-from vitlab.instruments.representations import Places
+from vitlab.instruments.representations import Places, named
 from vitlab.instruments.residuals import residuals
 from vitlab.instruments.running import Images, batches, evaluating, expect
 
@@ -41,8 +41,9 @@ def layer_frequencies(
 
     Of tokens ``[batch, tokens, dim]`` those of patches count; of several tensors the first.
     """
+    named(model, names)
     modules, weights = find(runnable(model), names)
-    expect(bool(modules) and not weights, "names of modules", list(names))
+    expect(not weights, "names of modules", list(names))
     first, stream = batches(images, batch_size)
     waves = _Waves(Places(model, first, grid))
 

@@ -9,17 +9,16 @@ from torch import Tensor, nn
 
 from minivit.hooks import after
 from minivit.patches import pair
+from vitlab.calls import expect
 
 Grid = tuple[int, int]  # rows and columns
 Centres = tuple[tuple[float, float], ...]  # along each axis the first position's centre, the step
 
 
-def rows_and_columns(given: Iterable[int], name: str = "grid") -> Grid:
-    """Two whole numbers, or a ValueError that calls them ``name``."""
-    try:
-        rows, columns = map(index, given)
-    except (TypeError, ValueError):
-        raise ValueError(f"expected {name}=(rows, columns): got {given!r}") from None
+def rows_and_columns(grid: Iterable[int]) -> Grid:
+    """A grid as two whole numbers, or a ValueError."""
+    rows, columns = map(index, grid)
+    expect(min(rows, columns) > 0, "grid=(rows, columns), each 1 or more", grid)
     return rows, columns
 
 

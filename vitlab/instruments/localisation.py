@@ -12,7 +12,7 @@ from vitlab.instruments.grids import Grid
 from vitlab.instruments.probes import ridge
 from vitlab.instruments.representations import Places, representations
 from vitlab.instruments.running import Images, expect
-from vitlab.instruments.similarity import CKA
+from vitlab.instruments.similarity import CKA, large
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ def localisation(
     Batches, of four images or more, are averaged as by :func:`~vitlab.instruments.similarity.cka`.
     """
     cka, places = CKA(), None
-    for batch in [images] if isinstance(images, Tensor) else images:
+    for batch in large(images):
         places = places or Places(model, batch, grid)
         tokens, patches, shape = _tokens_and_patches(model, batch, name, places)
         cka.update(

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Float64
 from torch import Tensor, nn
 
 from vitlab.calls import activation
-from vitlab.instruments.grids import Centres, Grid, centres_of, rows_and_columns
+from vitlab.instruments.grids import Centres, Grid, centres_of
 from vitlab.instruments.representations import Places
 from vitlab.instruments.running import Images, batches, evaluating, expect
 
@@ -62,7 +62,6 @@ def receptive_field(
     columns]``. ``place`` is by default the middle, ``(rows // 2, columns // 2)``. Of more
     ``channels`` than that, with a backward pass each, some are drawn.
     """
-    place = None if place is None else rows_and_columns(place, "place")
     first, stream = batches(images, batch_size)
     places = Places(model, first)
     total, count = torch.zeros(first.shape[2:], dtype=torch.float64), 0

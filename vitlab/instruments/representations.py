@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from minivit.recording import record
+from minivit.recording import record, runnable
 from vitlab.instruments.grids import Grid, maps_of, rows_and_columns
 from vitlab.instruments.layout import outside
 from vitlab.instruments.running import Images, batches, evaluating, expect
@@ -14,10 +14,17 @@ from vitlab.instruments.running import Images, batches, evaluating, expect
 EXTRA = 8  # tokens besides the patches, at most, where nothing else is known
 
 
+def named(model: nn.Module, names: tuple[str, ...]) -> None:
+    """Refuses to be given no name, with one of the model's own as an example."""
+    example = list(runnable(model))[-1]
+    expect(names, f"names of modules, such as {example!r}", "none")
+
+
 def representations(
     model: nn.Module, images: Shaped[Tensor, "batch ..."], names: tuple[str, ...]
 ) -> dict[str, Float[Tensor, "batch ..."]]:
     """The outputs of named modules, without gradients."""
+    named(model, names)
     with record(model, *names, detach=True) as seen, evaluating(model):
         model(images)
     for name, x in seen.items():

@@ -5,11 +5,14 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from threading import RLock
+from typing import Any
 
 import torch
 from jaxtyping import Int64, Integer, Shaped
 from torch import Tensor, nn
 
+from minivit.hooks import after, before
+from minivit.recording import tensors_in
 from vitlab.calls import expect as expect
 
 # What a model reads: one batch of images, or batches of images of one size.
@@ -25,8 +28,21 @@ _evaluated: dict[int, tuple[int, bool]] = {}
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Keeps a model in evaluation mode, without gradients, and restores its modes afterwards.
 
-    Where several threads share a model, the last of them to leave restores it.
+    Where several threads share a model, the last of them to leave restores it. ValueError where
+    what the model gives is not finite; a RuntimeError of its own has a note of what it read.
     """
+    read: list[Tensor] = []  # while it runs
+
+    def begin(module: nn.Module, args: Any, kwargs: Any) -> None:
+        read[:] = tensors_in((args, kwargs))
+
+    def end(module: nn.Module, args: Any, output: Any) -> None:
+        read.clear()
+        for t in (t for t in tensors_in(output) if t.is_floating_point()):
+            got = "NaN or infinity: its weights hold some, or the images are too large for them"
+            fits = (t < torch.inf).all()  # a masked logit may be -inf
+            expect(fits, f"{type(model).__name__} to give finite numbers", got)
+
     modules = list(model.modules())
     with _lock:
         for module in modules:
@@ -34,8 +50,12 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             _evaluated[id(module)] = blocks + 1, training
         model.eval()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), before(model, begin), after(model, end):
             yield
+    except RuntimeError as error:
+        if read and not hasattr(error, "__notes__"):
+            error.add_note(f"{type(model).__name__} had read {list(read[0].shape)}")
+        raise
     finally:
         with _lock:
             for module in modules:
@@ -48,20 +68,20 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
     """The first batch, to look at, and all, to go through once, of one size and finite."""
+    expect(batch_size >= 1, "batch_size=1 or more", batch_size)
     rest = iter(images.split(batch_size) if isinstance(images, Tensor) else images)
     first = next(rest, None)
     if first is None or not len(first):
         raise ValueError("expected images [batch, channels, height, width]: got none")
 
-    def checked() -> Iterator[Tensor]:
-        for batch in chain([first], rest):
-            fits = batch.ndim == 4 and batch.shape[1:] == first.shape[1:]
-            got = f"{list(first.shape)} and {list(batch.shape)}"
-            expect(fits, "images [batch, channels, height, width] of one size", got)
-            expect(batch.isfinite().all(), "images of finite numbers", "some that are not")
-            yield batch
+    def checked(batch: Tensor) -> Tensor:
+        fits = batch.ndim == 4 and batch.shape[1:] == first.shape[1:]
+        got = f"{list(first.shape)} and {list(batch.shape)}"
+        expect(fits, "images [batch, channels, height, width] of one size", got)
+        expect(batch.isfinite().all(), "images of finite numbers", "some that are not")
+        return batch
 
-    return first, checked()
+    return checked(first), map(checked, chain([first], rest))
 
 
 def with_classes(
@@ -71,13 +91,14 @@ def with_classes(
     count = 0
     for batch in stream:
         given = None if classes is None else classes[count : count + len(batch)]
-        yield batch, partial(_chosen, given)
+        yield batch, partial(known, given)
         count += len(batch)
     if classes is not None:
         expect(len(classes) == count, "a class for each image", f"{len(classes)} for {count}")
 
 
-def _chosen(given: Tensor | None, logits: Tensor) -> Int64[Tensor, "batch"]:
+def known(given: Tensor | None, logits: Tensor) -> Int64[Tensor, "batch"]:
+    """The given classes, of which logits ``[batch, classes]`` know each, or else the largest."""
     if given is None:
         return logits.argmax(1)
     count, whole = logits.shape[1], not given.is_floating_point() and given.dtype != torch.bool

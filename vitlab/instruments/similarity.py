@@ -3,13 +3,15 @@
 It is the cosine of the centred Gram matrices ``X X^T``, taken as vectors (Kornblith et al. 2019).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 import torch
 from jaxtyping import Float, Float64, Shaped
 from torch import Tensor, nn
 
+from vitlab.boundary import checked
 from vitlab.instruments.representations import representations
 from vitlab.instruments.running import expect
 
@@ -47,15 +49,24 @@ def cka(
         cka(vit, images, "blocks.?", other=resnet).values    # [blocks, blocks]
         cka(vit, images.split(256), "blocks.?")              # in minibatches of 4 images or more
 
-    ``other_names`` are the other model's layers, by default those of ``names``.
+    ``other_names`` are the other model's layers, by default those of ``names``. A last batch of
+    fewer images than 4 is left out.
     """
     sums = CKA()
-    for batch in [images] if isinstance(images, Tensor) else images:
+    for batch in large(images):
         x = representations(model, batch, names)
         columns = names if other_names is None else tuple(other_names)
         same = other is None and other_names is None
         sums.update(x, None if same else representations(other or model, batch, columns))
     return sums.result()
+
+
+def large(images: Tensor | Iterable[Tensor]) -> Iterator[Tensor]:
+    """The batches for a CKA, without a last one that is left over and smaller than it needs."""
+    batches = [images] if isinstance(images, Tensor) else images
+    for i, (batch, following) in enumerate(pairwise(chain(batches, [None]))):
+        if i == 0 or following is not None or len(batch) > 3:
+            yield batch
 
 
 class CKA:
@@ -65,6 +76,7 @@ class CKA:
     estimate: that of matrices without diagonals, centred differently (Székely & Rizzo 2014).
     """
 
+    @checked
     def __init__(self, *, debiased: bool = True) -> None:
         self.debiased = debiased
         self._names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())

@@ -13,6 +13,7 @@ from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from minivit.recording import COMPILED
+from vitlab.boundary import checked
 from vitlab.calls import logits
 from vitlab.instruments.running import Classes, Images, batches, with_classes
 from vitlab.krylov import Operator, hessian, linearise, plain_attention
@@ -31,6 +32,7 @@ class WeightLoss:
     all; with ``batch_statistics`` BatchNorm divides by each batch's, derived too.
     """
 
+    @checked
     def __init__(
         self,
         model: nn.Module,

@@ -1,6 +1,7 @@
 """From a representation back to an input: by optimisation, exactly, or from a class score."""
 # ruff: noqa: F401
 
+from vitlab import boundary
 from vitlab.inversion.collisions import (
     collide_across_fold,
     collide_along,
@@ -18,3 +19,5 @@ from vitlab.inversion.paintings import Fourier, Pixels, blurred, viewed
 from vitlab.inversion.residual import branches, invert_block, invert_residual, lipschitz
 from vitlab.inversion.solvers import levenberg_marquardt, newton_krylov
 from vitlab.inversion.unwind import Unwound, unwind
+
+globals().update(boundary.guarded(globals()))

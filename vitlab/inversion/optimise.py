@@ -16,7 +16,7 @@ from vitlab.inversion.criterion import Match, noise, shifted_distance
 from vitlab.inversion.lbfgs import lbfgs
 from vitlab.inversion.optimisers import adam, gauss_newton, gradient_descent
 from vitlab.inversion.solvers import Batch, Numbers
-from vitlab.krylov import check_batch, finite, wide
+from vitlab.krylov import check_batch, wide
 
 OPTIMISERS = ("gd", "adam", "lbfgs", "gauss-newton")
 MEAN, STD = 0.7, 1 / 20  # of the noise to start from, as in the source
@@ -98,10 +98,7 @@ def invert(
         raise ValueError("expected an image, or a target and a start: got neither, or both")
     blurs = blur is None or (optimizer == "gd" and blur > 0 and like.ndim == 4)
     check_rule(options, blurs, "blur is positive, and the optimizer gd, on images")
-    for tensor in (image, target, start):
-        if tensor is not None:
-            check_batch(tensor)
-            finite(tensor, "a tensor")
+    check_batch(like)
     if start is not None and start.shape != like.shape:
         raise ValueError(f"expected a start like the image: got {[*start.shape]}, {[*like.shape]}")
     refuse_training(model)

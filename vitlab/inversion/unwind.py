@@ -17,7 +17,6 @@ from vitlab.inversion.embedding import Told, linear_guess
 from vitlab.inversion.optimise import in_dtype, invert
 from vitlab.inversion.residual import branches, invert_block
 from vitlab.inversion.solvers import Numbers, relative_residual, solved
-from vitlab.krylov import finite
 
 STARTS = 8  # around the guess, where the guess itself failed
 AROUND = 0.5  # standard deviation of the noise that makes them
@@ -108,9 +107,7 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
     expect(at in names, f"a block, {names[0]} to {names[-1]}", repr(at))
     extra = 0 if model.class_token is None else model.class_token.shape[1]  # with registers
     shape = [extra + math.prod(model.config.grid), model.config.dim]
-    fits = tokens.ndim == 3 and [*tokens.shape[1:]] == shape
-    expect(fits, f"tokens [batch, {shape[0]}, {shape[1]}]", [*tokens.shape])
-    finite(tokens, "tokens")
+    expect([*tokens.shape[1:]] == shape, f"tokens [batch, {shape[0]}, {shape[1]}]", [*tokens.shape])
     refuse_training(model)
     for block in model.blocks[: names.index(at) + 1]:
         branches(block)  # raises where a block has no way back

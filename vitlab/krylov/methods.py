@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from vitlab.calls import expect
 from vitlab.krylov.batches import Operator, finite, norms, orthogonalise, random_like, unit, wide
 
 
@@ -108,6 +109,7 @@ def gmres(
     It takes the combination of ``b, A b, A² b, ...`` with the smallest residual, begins again after
     ``restart`` of them, and ends after ``iterations`` or below the tolerance, relative to ``b``.
     """
+    expect(b.dtype == wide(b.dtype), "a right-hand side in float32 or float64", b.dtype)
     x = torch.zeros_like(b)
     goal = tolerance * norms(b)
     size = b[0].numel()

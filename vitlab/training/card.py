@@ -14,12 +14,22 @@ from vitlab.training.evaluate import Results, by_class
 from vitlab.training.optimiser import frozen
 from vitlab.training.run import Run
 
+FEW = 500  # steps: the shortest recipe for a data set of ours takes 570
 
-def card(run: Run, results: Results, command: str | None) -> str:
+
+def advice(run: Run, start: str | None) -> str:
+    """What to try instead of a short training from random weights; nothing for others."""
+    if start or run.steps >= FEW:
+        return ""
+    few = f"\n\n{run.steps} steps are few for weights that begin at random"
+    return f"{few}: `--from cifar10_vit` begins with trained ones."
+
+
+def card(run: Run, results: Results, command: str | None, start: str | None) -> str:
     """A model card in Markdown."""
     model, data, recipe = run.model, run.data, run.recipe
     kind, (channels, height, width) = family(model.config), data.train.images.shape[1:]
-    average = f"the moving average (decay {recipe.average:g}) at"
+    average = f"the moving average (decay {run.average.at(run.step - 1):.3g}) at"
     parts = ", ".join(frozen(model))
     still = f"\n\nFrozen, as it was before: {parts}." if parts else ""
     settings = asdict(recipe)
@@ -57,7 +67,7 @@ Of the test part, by class:
 
 {results.steps:,} steps in {results.seconds:.0f} s on {run.device.type}, \
 {torch.get_num_threads()} threads, {platform.machine()}; minivit {minivit.__version__}, \
-torch {torch.__version__}; seed {recipe.seed}.
+torch {torch.__version__}; seed {recipe.seed}.{advice(run, start)}
 
 ## Data
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from minivit.model import Model
 from vitlab.data.dataset import Split
-from vitlab.instruments.running import evaluating
+from vitlab.instruments.running import batches, evaluating, expect, known
 
 Confusion = Int64[Tensor, "classes classes"]
 
@@ -55,8 +55,10 @@ def logits_of(
 ) -> Float[Tensor, "pictures classes"]:
     """The model's answers to all images, in evaluation mode, on the CPU."""
     device = next(model.parameters()).device
+    what = "a model with preprocess, which loading or training sets"
+    expect(model.preprocess is not None, what, f"a {type(model).__name__} without")
     with evaluating(model):
-        chunks = split.images.split(batch_size)
+        chunks = batches(split.images, batch_size)[1]
         return torch.cat([model(model.preprocess(chunk.to(device))).cpu() for chunk in chunks])
 
 
@@ -67,7 +69,7 @@ def scores_of(
     logs = logits.double().log_softmax(1)
     return Scores(
         (logs.argmax(1) == labels).double().mean().item(),
-        logs.gather(1, labels[:, None]).mean().item(),
+        logs.gather(1, known(labels, logs)[:, None]).mean().item(),
         calibration_error(logs.exp(), labels),
         len(labels),
     )
@@ -90,7 +92,7 @@ def calibration_error(
 def confusion(logits: Float[Tensor, "batch classes"], labels: Int64[Tensor, " batch"]) -> Confusion:
     """Counts the images of each class, a row, by the class that they were taken for, a column."""
     classes = logits.shape[1]
-    cells = labels * classes + logits.argmax(1)
+    cells = known(labels, logits) * classes + logits.argmax(1)
     return cells.bincount(minlength=classes**2).view(classes, classes)
 
 

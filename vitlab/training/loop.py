@@ -18,7 +18,7 @@ from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from vitlab.data.dataset import Data
 from vitlab.extras import extra
-from vitlab.training.card import card
+from vitlab.training.card import advice, card
 from vitlab.training.evaluate import Results, confusion, evaluate, logits_of, scores_of
 from vitlab.training.recipe import Recipe
 from vitlab.training.run import Run, check
@@ -78,6 +78,8 @@ def train(
                 run.load_state_dict(state)
             elif recipe.minutes is not None:
                 run.steps = run.steps_within(recipe.minutes)
+            if progress and (few := advice(run, start)):
+                print(few.strip(), file=sys.stderr)
             _take_steps(run, folder, save_every, progress)
         model.load_state_dict(run.average.model.state_dict())
         model.eval()
@@ -86,7 +88,7 @@ def train(
         test, matrix = scores_of(logits, data.test.labels), confusion(logits, data.test.labels)
         results = Results(validation, test, matrix, run.lines, run.steps, run.seconds)
         if folder:
-            folder.finish(run, results, card(run, results, command))
+            folder.finish(run, results, card(run, results, command, start))
         return results
 
 

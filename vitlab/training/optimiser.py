@@ -46,10 +46,14 @@ class Average:
         self.model = copy.deepcopy(model).eval().requires_grad_(False)
         self.decay = decay
 
+    def at(self, step: int) -> float:
+        """The decay at a step, counted from 0."""
+        return min(self.decay, (1 + step) / (10 + step))
+
     @torch.no_grad()
     def update(self, model: Model, step: int) -> None:
         """Adds the weights after a step, counted from 0."""
-        decay = min(self.decay, (1 + step) / (10 + step))
+        decay = self.at(step)
         new = model.state_dict()
         for key, mean in self.model.state_dict().items():
             if mean.is_floating_point():

@@ -45,9 +45,10 @@ def test_a_training_begins_with_a_model_of_another_library(tmp_path, monkeypatch
     assert model.licence.endswith(f"weights of {library}:some/name: Apache-2.0")
 
 
-def test_the_folder_holds_figures_of_the_training_drawn_again(tmp_path):
+def test_the_folder_holds_figures_of_the_training_drawn_again(tmp_path, capsys):
     arguments = [*DIGITS, "--out", str(tmp_path / "run")]
     assert main(arguments) == 0
+    assert "`--from cifar10_vit` begins with trained ones" in capsys.readouterr().err
     figures = [tmp_path / "run" / name for name in ("curve.png", "curve.svg", "confusion.png")]
     assert Image.open(figures[0]).width > 500 and Image.open(figures[2]).width > 500
     assert "</svg>" in figures[1].read_text()

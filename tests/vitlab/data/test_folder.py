@@ -92,15 +92,17 @@ def test_a_damaged_image_is_left_out_and_does_not_change_the_part_of_the_others(
 
 def test_files_that_are_no_images_are_counted_and_hidden_ones_passed_over(root):
     before = sums(folder(root, 8))
-    hidden = (".DS_Store", "._1.png", ".hidden/0.png")
+    hidden = (".DS_Store", "._1.png", ".hidden/0.png", "@eaDir/0.png/SYNOPHOTO_THUMB_M.jpg")
     for name in ("notes.txt", "list.csv", "Thumbs.db", "no_suffix", *hidden):
         path = root / "cat" / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text("no image")
-    picture(root / ".git" / "0.png")
+    for folder_ in ".git", "__MACOSX":
+        picture(root / folder_ / "0.png")
     (root / "labels.csv").touch()
     said = r"no images, so left out: 4 \(cat/Thumbs.db, cat/list.csv, cat/no_suffix, \.\.\.\)"
-    with pytest.warns(UserWarning, match=said):
+    passed = r"so passed over: 4 \(\.git, __MACOSX, cat/\.hidden, \.\.\.\)"
+    with pytest.warns(UserWarning, match=said), pytest.warns(UserWarning, match=passed):
         data = folder(root, 8)
     assert sums(data) == before and data.skipped == ()
 

@@ -3,6 +3,7 @@
 from functools import partial
 
 import matplotlib
+import numpy as np
 import pytest
 import torch
 from jaxtyping import TypeCheckError
@@ -94,7 +95,13 @@ def test_every_instrument_takes_the_names_of_what_was_compiled(name):
 def test_images_of_several_sizes_of_no_number_or_of_other_classes_are_refused():
     model, x, classes = in_training(), torch.rand(5, 1, 6, 8), torch.arange(5)
     images = [
-        (x / 0, "images of finite numbers"),
+        (x / 0, "finite real numbers as images"),
+        (iter([x / 0]), "images of finite numbers"),
+        (x.numpy(), r"as images: got ndarray float32 \[5, 1, 6, 8\]"),
+        (
+            x[0],
+            r"\[batch, channels, height, width\] or an iterable of tensors as images: got Tensor",
+        ),
         (iter([]), "got none"),
         (x[:0], "got none"),
         (iter([x[:3], x[3:, :, :4]]), r"one size: got \[3, 1, 6, 8\] and \[2, 1, 4, 8\]"),
@@ -103,17 +110,50 @@ def test_images_of_several_sizes_of_no_number_or_of_other_classes_are_refused():
         (torch.arange(6), "got 6 for 5"),
         (torch.arange(6, 11), r"a class below 10 for each of 5 images: got \[6, 7, 8, 9, 10\]"),
         (classes - 1, r"got \[-1, 0"),
-        (classes / 2, r"got \[0.0, 0.5"),
-        (classes > 2, r"got \[False"),
+        (
+            classes / 2,
+            r"a tensor \[batch\] \(integer\) or None as (classes|labels): got Tensor torch.float32",
+        ),
+        (classes > 2, "got Tensor torch.bool"),
+        (classes.tolist(), r"got \[0, 1, 2, 3, 4\]"),
+        (3, "got 3"),
     ]
     assert_refused([
         *((partial(analysis.attention_distance, model, some), ValueError, said) for some, said in images),
         *((partial(LABELLED[name], model, x, y), ValueError, said)
           for name in ("saliency", "heads") for y, said in wrong),
     ])  # fmt: skip
+    distance = partial(analysis.attention_distance, model, x)
+    assert torch.equal(distance(batch_size=np.int64(2)).pixels, distance(batch_size=2).pixels)
+    for size in 0, -1, 1.5, True, "2":
+        assert_refused(
+            [(partial(distance, batch_size=size), ValueError, f"batch_size.*: got {size!r}")]
+        )
     known = LABELLED["heads"](model, x, classes)
     for dtype in torch.uint8, torch.int32:  # which would be masks of a tensor
         assert torch.equal(LABELLED["heads"](model, x, classes.to(dtype)), known)
+
+
+@pytest.mark.parametrize("name", OF_IMAGES)
+def test_what_is_no_model_or_gives_no_numbers_is_refused(name):
+    model, x, classes = in_training(), torch.rand(5, 1, 6, 8), torch.arange(5)
+    broken, large = in_training(), x.clone()
+    broken.head.bias.data[0] = torch.nan
+    large[0, 0, 3, 3] = 1e30
+    assert_refused((partial(OF_IMAGES[name], *given, classes), kind, said) for *given, kind, said in (
+        (None, x, TypeError, "expected an nn.Module as model: got None"),
+        (torch.nn.Linear, x, TypeError, "an nn.Module as model: got <class"),
+        (model.state_dict(), x, TypeError, "an nn.Module as model: got OrderedDict"),
+        (broken, x, ValueError, "expected ViT to give finite numbers"),
+        (model, large, ValueError, "expected ViT to give finite numbers"),
+    ))  # fmt: skip
+
+
+def test_what_a_model_of_ones_own_had_read_stands_beside_its_error():
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
+    with pytest.raises(RuntimeError, match="mat1 and mat2") as raised:
+        analysis.saliency(model, torch.rand(2, 3, 8, 8))
+    assert raised.value.__notes__ == ["Sequential had read [2, 3, 8, 8]"]
 
 
 def test_a_wrong_shape_is_caught_while_the_tests_run():

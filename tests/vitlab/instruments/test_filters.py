@@ -132,5 +132,7 @@ def test_bad_input_is_refused():
         (lambda: vitlab.place_recovery(torch.ones(4, 4, 3)), ValueError, "nothing to read"),
         (lambda: vitlab.position_similarity(torch.zeros(4, 4, 3)), ValueError, "no direction"),
         (lambda: vitlab.place_recovery(random(4, 4, 3) / 0), ValueError, "finite"),
-        (lambda: vitlab.position_table(minivit.create("vit_8px"), 4), ValueError, r"expected grid=\(rows, columns\): got 4"),
+        (lambda: vitlab.position_table(minivit.create("vit_8px"), 4), ValueError, "2 entries are each a whole number or None as grid: got 4"),
+        (lambda: vitlab.cut_patches(random(3, 8, 8), 2), ValueError, r"a tensor \[batch, .*\] as images: got Tensor torch.float\d+ \[3, 8, 8\]"),
+        (lambda: vitlab.cut_patches(random(1, 3, 8, 8), 3), ValueError, "patches of 3 x 3 do not divide an image of 8 x 8"),
     ])  # fmt: skip

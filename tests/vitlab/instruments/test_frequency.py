@@ -99,10 +99,11 @@ def test_what_is_on_no_grid_is_refused():
         (lambda: vitlab.layer_frequencies(vit, pictures, "blocks.0.attention.weights"), ValueError, "names of modules"),
         (lambda: vitlab.layer_frequencies(vit, pictures, "blocks.0", grid=(3, 5)), ValueError, "grid="),
         (lambda: vitlab.stream_frequencies(resnet, pictures), ValueError, "no residual connection"),
-        (lambda: vitlab.log_amplitude(torch.ones(2, 8, 8)), ValueError, "expected maps"),
+        (lambda: vitlab.log_amplitude(torch.ones(2, 8, 8)), ValueError, r"\(float\) as maps"),
         (lambda: vitlab.log_amplitude(torch.ones(2, 3, 1, 8)), ValueError, "two positions"),
         (lambda: vitlab.log_amplitude(torch.ones(1, 1, 4, 6)).diagonal, ValueError, "square"),
         (lambda: vitlab.band_pass(pictures, 0.3, 0.2), ValueError, "low < high"),
+        (lambda: vitlab.high_pass(pictures, float("nan")), ValueError, "a number as cutoff: got nan"),
         (lambda: vitlab.high_pass(pictures, 0.8), ValueError, "a wave between"),
         (lambda: vitlab.band_noise(1, 1, 16, 0.01, 0.02), ValueError, "a wave between"),
     ])  # fmt: skip

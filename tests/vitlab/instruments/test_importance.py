@@ -122,7 +122,7 @@ def test_what_has_no_entry_for_each_image_is_refused_by_mean_and_measured_by_zer
     packed.register_forward_hook(read_out)
     assert head_importance(swin.eval(), torch.rand(2, 3, 56, 56), LABELS).loss.isfinite().any()
     assert_refused([
-        *((partial(measure, model, pictures, by="median"), ValueError, "by='zero', 'mean' or 'resample': got 'median'") for measure in MEASURES),
+        *((partial(measure, model, pictures, by="median"), ValueError, "'zero' or 'mean' or 'resample' as by: got 'median'") for measure in MEASURES),
         *((partial(measure, model, pictures[:1], by="resample"), ValueError, "expected two images or more.*: got 1") for measure in MEASURES),
         (partial(head_importance, swin, torch.rand(2, 3, 56, 56), by="mean"), ValueError, r"to give \[2, 3, 49, 49\] for 2 images.*got \[8, 3, 49, 49\], and \[4, "),
         (partial(head_importance, packed, squares, by="mean"), ValueError, r"got \[1, 2, 32, 32\], and \[1, 2, 16, 16\] for one image"),

@@ -79,6 +79,7 @@ def test_bad_input_is_refused():
         (lambda m, x: localisation(m, x, "layer", grid=(1, 7)), r"\[160, 6, 12\] is neither tokens of a known grid"),
         (lambda m, x: localisation(m, x, "layer", grid=(3, 2)), "that divide an image of 4 x 6 pixels: got 3 x 2"),
         (lambda m, x: localisation(m, x[:3], "layer"), "expected 4 images"),
+        (lambda m, x: localisation(m, x.split([9, 2, 149]), "layer"), "expected 4 images .*: got 2"),
         (lambda m, x: localisation(m, x * (torch.arange(6) > 1), "layer"), "nothing to compare: .*token 0"),
         (lambda m, x: localisation(nn.Sequential(nn.Flatten()), x, ""), r"\[160, 72\] is neither"),
     ]  # fmt: skip

@@ -93,7 +93,7 @@ def test_what_cannot_be_measured_is_refused():
     cases = [
         ({"at": "head"}, r"\[2, 5\] is neither tokens of a known grid nor a map"),
         ({"at": "blocks.0", "place": (3, 0)}, r"the 3 x 4 positions of 'blocks.0': got \(3, 0\)"),
-        ({"at": "blocks.0", "place": 2}, r"expected place=\(rows, columns\): got 2"),
+        ({"at": "blocks.0", "place": 2}, "2 entries are each a whole number or None as place: got 2"),
     ]  # fmt: skip
     assert_refused(
         (partial(receptive_field, model, pictures, **options), ValueError, said)

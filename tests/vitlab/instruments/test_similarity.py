@@ -101,6 +101,8 @@ def test_layers_of_a_model_one_batch_or_many():
 
     close(many.values[1, 3], mean(a, b) / (mean(a, a) * mean(b, b)).sqrt(), 1e-4)
     assert (many.values.diagonal() - 1).abs().max() < 1e-9
+    left_over = cka(model, [*images.split(10), images[:3]], "blocks.?", "patch_embedding")
+    assert torch.equal(left_over.values, many.values)
 
 
 def test_two_models_on_images_that_are_not_square():
@@ -121,11 +123,15 @@ def test_bad_input_is_refused():
     model.head.weight.zero_()
     cases = [
         (lambda m, x: linear_cka(x[:3], x[:3]), ValueError, "expected 4 images or more in every batch.*: got 3"),
-        (lambda m, x: cka(m, x[:9].split(4), "blocks.0"), ValueError, "expected 4 images .*: got 1"),
+        (lambda m, x: cka(m, x.split([4, 1, 7]), "blocks.0"), ValueError, "expected 4 images .*: got 1"),
         (lambda m, x: linear_cka(x, x[:7]), ValueError, "as many for every layer: got 7 and 12"),
         (lambda m, x: linear_cka(x, x[:1].expand(12, -1, -1, -1)), ValueError, r"nothing to compare: \['y'\] give the same"),
         (lambda m, x: linear_cka(x, 0.1 * torch.ones(12, 5)), ValueError, "nothing to compare"),
-        (lambda m, x: linear_cka(x, x / 0), ValueError, r"\['y'\].*numbers that are not finite"),
+        (lambda m, x: linear_cka(x, x / 0), ValueError, "expected finite real numbers as y"),
+        (lambda m, x: linear_cka(x, 1j * x), ValueError, r"\(float\) as y: got Tensor torch.complex64 \[12"),
+        (lambda m, x: linear_cka(x, x, debiased="no"), TypeError, "expected True or False as debiased: got 'no'"),
+        (lambda m, x: linear_cka(x.numpy(), x), TypeError, "a tensor .* as x: got ndarray float32"),
+        (lambda m, x: cka(m, x), ValueError, "names of modules, such as 'head': got none"),
         (lambda m, x: cka(m, x, "head"), ValueError, r"nothing to compare: \['head'\]"),
     ]  # fmt: skip
     assert_refused((partial(call, model, x), kind, said) for call, kind, said in cases)

@@ -104,7 +104,7 @@ def test_what_no_layernorm_gave_and_embeddings_that_fill_the_space_are_refused()
     fibres, dead = fibre(norm_of(12), norm_of(12)(random(2, 5, 12))), norm_of(6)
     dead.weight[2] = 0
     cases = [
-        (nn.BatchNorm1d(6), random(2, 6), TypeError, "expected a LayerNorm over one axis: got BatchNorm1d"),
+        (nn.BatchNorm1d(6), random(2, 6), TypeError, "LayerNorm as norm: got BatchNorm1d"),
         (nn.LayerNorm((2, 6)), random(2, 6), TypeError, "over one axis"),
         (nn.LayerNorm(6), random(2, 6) + 1, ValueError, "no input .* check gamma and beta"),
         (nn.LayerNorm(6, eps=0), torch.tensor([0.5, -0.5] * 3), ValueError, "no input"),

@@ -173,7 +173,7 @@ def test_what_cannot_be_unwound_is_refused():
         (lambda: nn.Linear(2, 2), None, "blocks.1", TypeError, "minivit.ViT or Mixer.*: got Linear"),
         (lambda: made("vit_8px"), None, "blocks.4", ValueError, "blocks.0 to blocks.3: got 'blocks.4'"),
         (lambda: made("vit_8px"), torch.zeros(2, 15, 64), "blocks.1", ValueError, r"expected tokens \[batch, 16, 64\]: got \[2, 15, 64\]"),
-        (lambda: made("vit_8px"), torch.full((1, 16, 64), torch.nan), "blocks.1", ValueError, "tokens of finite numbers"),
+        (lambda: made("vit_8px"), torch.full((1, 16, 64), torch.nan), "blocks.1", ValueError, "finite real numbers as tokens"),
         (lambda: made("vit_8px", removed=["residual"]), None, "blocks.0", ValueError, "without residuals"),
         (lambda: made("vit_8px", norm="post"), None, "blocks.1", ValueError, "expected norm='pre'"),
         (lambda: made("vit_8px").train(), None, "blocks.1", ValueError, r"call eval\(\) first"),

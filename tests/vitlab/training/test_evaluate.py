@@ -1,11 +1,13 @@
 import csv
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
 
 from minivit.preprocessing import Preprocess
+from tests.refusals import assert_refused
 from tests.vitlab.training.small import bright_or_dark, tiny
 from vitlab.training import Recipe, confusion, evaluate, train
 from vitlab.training.evaluate import as_csv, by_class, calibration_error, matrix_rows
@@ -45,6 +47,18 @@ def test_a_confusion_matrix_has_images_by_class_in_rows():
     assert rows[0] == [NAMES[0], "4", "3", "0.7500", 'the "dog" (1)']
     assert rows[1] == [NAMES[1], "4", "0", "0.0000", "a cat, asleep (2)"]
     assert rows[2] == ["bird", "0", "0", "-", "-"]
+    numbers, labels = torch.eye(3), torch.arange(3)
+    data, broken = bright_or_dark(), tiny()
+    broken.preprocess = Preprocess(8, 8, mean=data.mean, std=data.std)
+    broken.head.bias.data[0] = torch.nan
+    assert_refused([
+        (partial(confusion, numbers / 0, labels), ValueError, "finite real numbers as logits"),
+        (partial(confusion, numbers, labels[0]), ValueError, r"\[batch\] \(int64\) as labels: got Tensor torch.int64 \[\]"),
+        *((partial(confusion, numbers, labels + n), ValueError, "a class below 3 for each of 3") for n in (-1, 1)),
+        (partial(evaluate, None, data.test), TypeError, "minivit.model.Model as model: got None"),
+        (partial(evaluate, tiny(), data.test), ValueError, "a model with preprocess, .*: got a ViT without"),
+        (partial(evaluate, broken, data.test), ValueError, "expected ViT to give finite numbers"),
+    ])  # fmt: skip
     (_, *names), *rows = csv.reader(as_csv(matrix_rows(MATRIX, NAMES)).splitlines())
     assert names == NAMES
     assert rows == [[n, *map(str, row)] for n, row in zip(NAMES, MATRIX.tolist(), strict=True)]
@@ -65,3 +79,5 @@ def test_the_files_of_a_training_are_of_its_model_on_the_test_part(tmp_path):
     assert [int(row["right"]) for row in rows] == matrix.diag().tolist()
     card = (tmp_path / "card.md").read_text()
     assert f"| a,b | {rows[0]['images']} | {rows[0]['right']} |" in card
+    assert "the moving average (decay 0.571) at the last step" in card  # (1 + 11) / (10 + 11)
+    assert "12 steps are few for weights that begin at random: `--from cifar10_vit`" in card
