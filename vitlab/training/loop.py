@@ -78,9 +78,9 @@ def train(
                 run.load_state_dict(state)
             elif recipe.minutes is not None:
                 run.steps = run.steps_within(recipe.minutes)
+            _take_steps(run, folder, save_every, progress)
             if progress and (few := advice(run, start)):
                 print(few.strip(), file=sys.stderr)
-            _take_steps(run, folder, save_every, progress)
         model.load_state_dict(run.average.model.state_dict())
         model.eval()
         validation = evaluate(model, data.validation, run.batch)
