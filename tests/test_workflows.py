@@ -37,7 +37,7 @@ def test_an_action_is_the_same_wherever_it_is_used_and_says_its_version():
 def test_the_workflows_lint_run_every_kind_of_test_and_need_no_make():
     text = "".join(path.read_text(encoding="utf-8") for path in WORKFLOWS)
     for step in ("ruff check .", "ruff format --check .", "mypy\n", "pytest --nbval",
-                 "--ignore tests/browser -v --random-order\n", "pytest tests/site tests/browser\n"):  # fmt: skip
+                 "--ignore tests/browser -v --random-order\n", "pytest tests/site tests/browser\n", "python -m tests.hostile"):  # fmt: skip
         assert step in text, step
     for path in WORKFLOWS:
         assert not re.search(r"run: make\b", path.read_text(encoding="utf-8")), path.name

@@ -1,0 +1,227 @@
+"""Runs the campaign: what was refused clearly or unclearly, accepted, wrong, or slow, by function."""
+
+import argparse
+import json
+import multiprocessing
+import os
+import resource
+import sys
+import warnings
+from collections import Counter, defaultdict
+from math import isnan
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import torch
+from torch.nn.modules import module as torch_module
+
+from tests.hostile import calls as valid
+from tests.hostile.judging import AGAIN, Verdict, finite, fits, hints, leaves, refusal, same
+from tests.hostile.values import NOTHING, hostile
+
+CLASSES = ("clear", "unclear", "accepted", "wrong", "slow")
+SECONDS, MEMORY = 25, 3 * 2**30
+# Their numbers are drawn for the shape and dtype alone, or as large as a model makes them.
+FREE = {"noise", "random_like", "between_patches", "ViT()", "Mixer()", "norms", "invert_residual"}
+Case = tuple[valid.Call, str, str, int]  # a function, the parameter, the bad value's name, a seed
+
+
+def cases(number: int, seed: int) -> list[Case]:
+    """As many by lot, each once before any comes again with other random numbers."""
+    random, drawn = Random(seed), list[Case]()
+    known = [
+        (call, parameter, name)
+        for call in valid.calls()
+        for parameter, value in {**call.arguments, **call.spare}.items()
+        for name, bad, _ in hostile(value, Random(0))
+        if parameter != "names" or isinstance(bad, tuple | list)
+    ]
+    while len(drawn) < number:
+        drawn += [(*case, random.getrandbits(32)) for case in random.sample(known, len(known))]
+    return drawn[:number]
+
+
+def state() -> list[Any]:
+    """What no call may change: the shared models' weights, modes and hooks, the arguments, torch's settings."""
+    models = [m for model in (valid.vit, valid.other, valid.double) for m in model.modules()]
+    marks = [
+        (m.training, len(m._forward_hooks), len(m._forward_pre_hooks), "forward" in vars(m))
+        for m in models
+    ]
+    settings = (
+        torch.is_grad_enabled(),
+        torch.get_default_dtype(),
+        torch._C._len_torch_function_stack(),
+        len(torch_module._global_forward_hooks),
+    )
+    tensors = [
+        *valid.vit.state_dict().values(),
+        *valid.other.state_dict().values(),
+        *valid.double.state_dict().values(),
+        valid.images,
+        valid.labels,
+        valid.tokens,
+        valid.flat,
+    ]
+    return [settings, marks, *(t.clone() for t in tensors)]
+
+
+def unchanged(before: list[Any]) -> bool:
+    now = state()
+    return now[:2] == before[:2] and all(map(torch.equal, now[2:], before[2:]))
+
+
+def judge(case: Case, known: dict[str, Any]) -> Verdict:
+    """Makes one call, and says what came of it."""
+    call, parameter, name, seed = case
+    value = {**call.arguments, **call.spare}[parameter]
+    bad, twin = next((b, t) for n, b, t in hostile(value, Random(seed)) if n == name)
+    before = state()
+    huge = "NaN" in name or "1e30" in name  # the numbers in it, or that come of it
+    verdict = tried(call, parameter, bad, twin, known.get(call.name), huge)
+    return verdict if unchanged(before) else ("wrong", "changes what is shared", verdict[2])
+
+
+def tried(call: valid.Call, parameter: str, bad: Any, twin: Any, usual: Any, huge: bool) -> Verdict:
+    shown, types = repr(bad)[:60].replace("\n", " "), hints(call.function)
+    try:
+        result = made(call, {parameter: bad})
+    except Exception as error:
+        return refusal(error)
+    if (
+        "return" in types
+        and not isinstance(call.function, type)
+        and not fits(result, types["return"])
+    ):
+        return "wrong", "gives what is not documented", shown
+    if twin is not NOTHING and call.name not in FREE:
+        try:
+            right = made(call, {parameter: twin})
+        except Exception as error:
+            return "accepted", "what means the same is refused", f"{shown}: {error}"
+        return ("accepted" if same(result, right) else "wrong"), "beside what means the same", shown
+    if (
+        parameter in types
+        and parameter != "names"
+        and not fits(bad, types[parameter])
+        and not same(result, usual)
+    ):
+        return (
+            "wrong",
+            f"accepts no {getattr(types[parameter], '__name__', types[parameter])}",
+            shown,
+        )
+    if finite(bad) and not huge and not finite(result) and finite(usual) and call.name not in FREE:
+        return "wrong", "gives what is not finite", shown
+    lost = finite(result) and any(isinstance(part, torch.Tensor) for _, part in leaves(bad))
+    if (
+        not finite(bad)
+        and call.name not in FREE
+        and (lost or (isinstance(bad, float) and isnan(bad)))
+    ):
+        return "wrong", "takes no notice of what is not finite", shown
+    if (
+        call.name in AGAIN
+        and call.name not in FREE
+        and finite(bad)
+        and not (isinstance(result, torch.Tensor) and (result.is_meta or not result.numel()))
+    ):
+        try:
+            right = AGAIN[call.name](**{**call.arguments, parameter: bad})
+        except Exception as error:
+            return "wrong", "accepts what a plain computation does not", f"{shown}: {error}"
+        if not same(torch.as_tensor(result).double(), torch.from_numpy(right).double()):
+            return "wrong", "other than a plain computation", shown
+    return "accepted", "", shown
+
+
+def made(call: valid.Call, changes: dict[str, Any]) -> Any:
+    torch.manual_seed(0)
+    valid.generator.manual_seed(0)
+    return call(**changes)
+
+
+def work(todo: list[tuple[int, Case]], known: dict[str, Any], pipe: Any) -> None:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
+    warnings.simplefilter("ignore")
+    os.chdir(valid.FILES)  # where calls with bad paths may write
+    for number, case in todo:
+        pipe.send((number, judge(case, known)))
+
+
+def run(drawn: list[Case], log: Path) -> dict[int, Verdict]:
+    """Each case in a process of its own kind, which is ended after 25 s; what the log has is not run again."""
+    done = (
+        {int(k): tuple(v) for k, v in map(json.loads, log.read_text().splitlines())}
+        if log.exists()
+        else {}
+    )
+    known = {call.name: made(call, {}) for call in valid.calls()}
+    fork = multiprocessing.get_context("fork")
+    with log.open("a") as file:
+        while todo := [(i, case) for i, case in enumerate(drawn) if i not in done]:
+            here, there = fork.Pipe()
+            worker = fork.Process(target=work, args=(todo, known, there), daemon=True)
+            worker.start()
+            there.close()
+            for number, _ in todo:
+                verdict = ("slow", f"more than {SECONDS} s", "")
+                try:
+                    if here.poll(SECONDS):
+                        verdict = here.recv()[1]
+                except EOFError:
+                    verdict = ("wrong", "the process died", "")
+                done[number] = verdict
+                print(json.dumps([number, verdict]), file=file, flush=True)
+                if verdict[0] == "slow" or verdict[1] == "the process died":
+                    break
+            worker.kill()
+            worker.join()
+    return done
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--show",
+        default="unclear,wrong,slow",
+        help="classes of which each kind is shown with an example",
+    )
+    parser.add_argument(
+        "--log", type=Path, default=None, help="where to go on after an interruption"
+    )
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    drawn = cases(options.cases, options.seed)
+    log = options.log or valid.FILES / "log"
+    done = run(drawn, log)
+    table: dict[str, Counter[str]] = defaultdict(Counter)
+    kinds: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, (call, _, _, _) in enumerate(drawn):
+        verdict, kind, _ = done[number]
+        table[call.name][verdict] += 1
+        table["all"][verdict] += 1
+        kinds[verdict, kind].append(number)
+    print(f"{'':28}" + "".join(f"{name:>9}" for name in CLASSES))
+    for name, counts in sorted(table.items(), key=lambda row: (row[0] == "all", row[0])):
+        print(f"{name:28}" + "".join(f"{counts[c]:9}" for c in CLASSES))
+    for (verdict, what), numbers in sorted(kinds.items(), key=lambda row: -len(row[1])):
+        if verdict in options.show.split(","):
+            where = Counter(drawn[n][0].name for n in numbers)
+            call, parameter, name, _ = drawn[numbers[0]]
+            print(
+                f"\n{len(numbers)} {verdict}: {what}\n    {', '.join(f'{f} {c}' for f, c in where.most_common(9))}"
+            )
+            print(f"    {call.name}({parameter}={name}): {done[numbers[0]][2][:200]}")
+    whole = table["all"]
+    share = whole["unclear"] / len(drawn)
+    print(f"\nunclear {share:.1%}, wrong {whole['wrong']}, slow {whole['slow']}")
+    return int(share > 0.05 or whole["wrong"] > 0 or whole["slow"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
