@@ -22,12 +22,9 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode
 from minivit.listening import AttentionListener, Told
 from minivit.products import Product, product_of, turned
 
-# Torch's own functions, also where a library has put its own around them.
-FUSED = unwrap(F.scaled_dot_product_attention)
+# Functions of torch are known by their names, since a library may have put its own around them.
+SOFTMAX = {"softmax", "_safe_softmax"}
 MULTI_HEAD = unwrap(F.multi_head_attention_forward)
-SOFTMAX = {unwrap(f) for f in (torch.softmax, Tensor.softmax, F.softmax, torch._safe_softmax)}
-LOG_SOFTMAX = {unwrap(f) for f in (torch.log_softmax, Tensor.log_softmax, F.log_softmax)}
-EXP = {unwrap(torch.exp), unwrap(Tensor.exp)}
 
 Listeners = list[AttentionListener]
 
@@ -90,19 +87,19 @@ class Interception(TorchFunctionMode):
         kwargs = kwargs or {}
         if not self.active():
             return func(*args, **kwargs)
-        function = unwrap(func)
-        if function is FUSED:
+        name = getattr(func, "__name__", "")
+        if name == "scaled_dot_product_attention":
             return self.attend(*args, **kwargs)[0]
-        if function is MULTI_HEAD:
+        if name == "multi_head_attention_forward":
             return self.multi_head(*args, **kwargs)
-        if product := product_of(function, args, kwargs):
+        if product := product_of(name, args):
             return self.multiply(product)
-        if function in SOFTMAX:
+        if name in SOFTMAX:
             return self.softmax(func, *args, **kwargs)
         result = func(*args, **kwargs)
-        if function in LOG_SOFTMAX:
+        if name == "log_softmax":
             self.logs = result, (func, args, kwargs)
-        elif function in EXP and self.logs and args[0] is self.logs[0]:
+        elif name == "exp" and self.logs and args[0] is self.logs[0]:
             logarithm, args, kwargs = self.logs[1]
             return self.softmax(lambda *x, **y: logarithm(*x, **y).exp(), *args, **kwargs)
         return result
@@ -218,6 +215,8 @@ class Interception(TorchFunctionMode):
         A copy of the function runs, with two of its global names replaced. Should torch rename
         them, nothing is recorded, and ``record`` raises.
         """
+        if (file := MULTI_HEAD.__code__.co_filename) != F.__file__:
+            raise RuntimeError(f"{file} has replaced torch's functions: import minivit before it")
         call = signature(MULTI_HEAD).bind(*args, **kwargs)
         call.apply_defaults()
         wanted = call.arguments["need_weights"]

@@ -4,15 +4,12 @@
 keys. Which axis is which is told by what is summed over, and by where the softmax is taken.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from einops import rearrange
 from torch import Tensor
-
-MATMUL = {torch.matmul, Tensor.matmul, Tensor.__matmul__}
 
 
 @dataclass(frozen=True)
@@ -84,11 +81,12 @@ class Product:
         return "".join(x for x in self.letters[2] if x not in self._own(0) + self._own(1))
 
 
-def product_of(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Product | None:
+def product_of(name: str, args: tuple[Any, ...]) -> Product | None:
     """A call of a function of torch as a product with four axes, if it is one."""
-    if func in MATMUL and len(args) == 2 and args[0].ndim == args[1].ndim == 4:
+    tensors = len(args) == 2 and all(isinstance(x, Tensor) and x.ndim == 4 for x in args)
+    if tensors and name in ("matmul", "__matmul__"):
         return Product(args, ("bhid", "bhdj", "bhij"))
-    if func is torch.einsum and len(args) == 3 and isinstance(args[0], str):
+    if name == "einsum" and len(args) == 3 and isinstance(args[0], str):
         equation = args[0].replace(" ", "")
         operands, _, result = equation.partition("->")
         one, _, other = operands.partition(",")

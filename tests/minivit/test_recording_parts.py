@@ -1,9 +1,11 @@
 """Queries, keys, values, scores and heads of everybody's attention, fused and written out."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from minivit import record, replace
@@ -201,3 +203,29 @@ def test_two_attentions_in_one_module_and_products_that_cannot_be_told_are_refus
         with pytest.raises(RuntimeError, match=said), replace(module, {kind: torch.zeros_like}):
             module(*inputs)
         assert module(*inputs) is not None
+
+
+@pytest.mark.parametrize("name", ["timm fused", "huggingface eager", "torchvision"])
+def test_attention_is_recorded_where_another_library_has_wrapped_torch(name, monkeypatch):
+    model, images, _, _ = setup(name)
+    with record(model, "*.weights") as known:
+        model(images)
+    for holder, function in (
+        (F, "scaled_dot_product_attention"),
+        (F, "softmax"),
+        (torch, "softmax"),
+        (torch.Tensor, "softmax"),
+        (torch, "matmul"),
+    ):
+        own = partial(getattr(holder, function))  # a function, not a method
+        wrapped = lambda *args, own=own, **how: own(*args, **how)  # noqa: E731
+        wrapped.__name__ = function
+        monkeypatch.setattr(holder, function, wrapped)
+    with record(model, "*.weights", "*.heads") as seen:
+        model(images)
+    assert len(seen) == 2 * len(known) and all(seen[key].equal(known[key]) for key in known)
+    monkeypatch.setattr("minivit.attention.MULTI_HEAD", lambda *args: None)
+    if name == "torchvision":
+        said = "has replaced torch's functions: import minivit before"
+        with pytest.raises(RuntimeError, match=said), record(model, "*.weights"):
+            model(images)
