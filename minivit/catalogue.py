@@ -115,7 +115,8 @@ def replace_config(config: Config, changes: Mapping[str, Any]) -> Config:
     kind = ViTVariantConfig if isinstance(config, ViTConfig) else type(config)
     known = [field.name for field in fields(kind)]
     for field, value in changes.items():
-        none = value is False or (value == "none" and (kind is ViTVariantConfig or field == "norm"))
+        none = isinstance(value, str) and value == "none"
+        none = value is False or (none and (kind is ViTVariantConfig or field == "norm"))
         if "dim" in known and field in PARTS and none:
             raise ValueError(f"got {field}={value!r}: use minivit.remove(model, {field!r})")
         if field not in known:

@@ -63,6 +63,12 @@ class Model(nn.Module):
     logits, and ``licence``, the terms of the weights. ``removed`` is what ``minivit.remove`` took.
     """
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> "Model":
+        given = [*args[:1], *kwargs.values()]  # none, where it is copied
+        if not all(isinstance(config, Config) for config in given):
+            raise TypeError(f"expected the config of a {cls.__name__}: got {given[0]!r}")
+        return super().__new__(cls)
+
     config: Config
     head: nn.Module  # the last linear map, [batch, dim] -> [batch, classes]
     preprocess: Callable[[Any], Tensor] = None  # type: ignore[assignment]
@@ -118,6 +124,8 @@ def check_images(images: Tensor, model: Any) -> None:
     """Refuses images of another rank, channels, size, dtype or device than the model's."""
     config = model.config
     weight = next(model.parameters())
+    if not isinstance(images, Tensor):
+        raise TypeError(f"expected a tensor of images: got {type(images).__name__}")
     if images.ndim != 4 or images.shape[1] != config.channels:
         expected = f"images [batch, {config.channels}, height, width]"
         raise ValueError(f"expected {expected}: got {list(images.shape)}")
@@ -131,12 +139,23 @@ def check_images(images: Tensor, model: Any) -> None:
         raise ValueError(f"expected {expected}: got {images.dtype} on {images.device}")
 
 
-def check_attention(q: Tensor, k: Tensor, mask: Tensor | None, v: Tensor | None = None) -> None:
-    """Refuses queries, keys, values and masks that do not fit each other.
+def check_mask(mask: Tensor | None) -> None:
+    """Refuses a mask that is not boolean: torch's kernel would add it to the scores."""
+    if mask is not None and mask.dtype != torch.bool:
+        raise ValueError(f"expected a boolean mask, true where queries attend: got {mask.dtype}")
 
-    A mask that is not boolean, torch's kernel would add to the scores.
-    """
-    v, queries, keys = k if v is None else v, q.shape[-2], k.shape[-2]
+
+def check_attention(q: Tensor, k: Tensor, mask: Tensor | None, v: Tensor | None = None) -> None:
+    """Refuses queries, keys, values and masks that do not fit each other."""
+    v = k if v is None else v
+    tensors = (t if isinstance(t, Tensor) else None for t in (q, k, v))
+    kinds = [f"{t.dtype} on {t.device}" if t is not None else "no tensor" for t in tensors]
+    if any(not isinstance(t, Tensor) or t.ndim < 2 for t in (q, k, v)) or len({*kinds}) > 1:
+        what = "queries, keys and values, tensors of one dtype and device"
+        raise TypeError(f"expected {what}: got {kinds}")
+    if not isinstance(mask, Tensor | None):
+        raise TypeError(f"expected a boolean mask, a tensor: got {type(mask).__name__}")
+    queries, keys = q.shape[-2], k.shape[-2]
     if q.shape[-1] != k.shape[-1] or v.shape[-2] != keys:
         expected = "queries [..., queries, d], keys [..., keys, d] and values [..., keys, d_value]"
         raise ValueError(f"expected {expected}: got {[list(t.shape) for t in (q, k, v)]}")

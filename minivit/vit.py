@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
-from minivit.model import Model, PatchConfig, check_attention, check_images
+from minivit.model import Model, PatchConfig, check_images, check_mask
 from minivit.patches import grid_of
 from minivit.positions import resample
 from minivit.shapes import (
@@ -41,7 +41,6 @@ def attention_weights(q: Queries, k: Keys, mask: Mask | None = None) -> Weights:
 
     Each row sums to 1, or is all zeros if the mask leaves its query no key.
     """
-    check_attention(q, k, mask)
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     if mask is None:
         return scores.softmax(-1)
@@ -54,7 +53,6 @@ def scaled_dot_product_attention(
     q: Queries, k: Keys, v: Values, mask: Mask | None = None
 ) -> Attended:
     r"""The values averaged with these weights: :math:`\mathrm{softmax}(QK^\top/\sqrt{d})\,V`."""
-    check_attention(q, k, mask, v)
     return attention_weights(q, k, mask) @ v
 
 
@@ -73,7 +71,7 @@ class MultiHeadAttention(nn.Module):
         self.attention_dropout = attention_dropout  # fraction of the weights, in training
 
     def forward(self, x: Tokens, mask: Mask | None = None) -> Tokens:
-        check_attention(x, x, mask)
+        check_mask(mask)
         q, k, v = rearrange(self.qkv(x), "b n (qkv h d) -> qkv b h n d", qkv=3, h=self.heads)
         dropout = self.attention_dropout if self.training else 0.0
         # softmax(q k^T / sqrt(d_head)) v: [batch, heads, tokens, d_head]

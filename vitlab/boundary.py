@@ -6,10 +6,12 @@ Inside, functions come from the files that define them, unchecked, and trust the
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from math import inf
 from numbers import Integral, Real
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
+import torch
 from jaxtyping import AbstractArray, jaxtyped
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
@@ -17,15 +19,32 @@ from torch.utils._pytree import tree_leaves
 from minivit import model
 from minivit.recording import COMPILED
 
+
+def _is_finite(x: Any) -> bool:
+    return isinstance(x, Real) and type(x) is not bool and abs(x) < 1e300  # type: ignore[operator]
+
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 KINDS: dict[Any, model.Kind] = model.KINDS | {
     int: ("a whole number", lambda x: isinstance(x, Integral) and type(x) is not bool),
-    float: ("a number", lambda x: isinstance(x, Real) and type(x) is not bool and x == x),
+    float: ("a number", _is_finite),
     bool: ("True or False", lambda x: isinstance(x, bool | np.bool_)),
     Tensor: ("a tensor", lambda x: isinstance(x, Tensor)),
     nn.Module: ("an nn.Module", lambda x: isinstance(x, nn.Module)),
     Any: ("anything", lambda x: True),
 }  # fmt: skip
+
+WHOLE = 2**63  # above it torch has no whole numbers
+COUNTS = ["steps", "batch_size", "k", "points", "probes", "n", "channels", "components", "dpi"]
+RANGES: dict[str, tuple[float, float]] = {  # a name means the same everywhere
+    **dict.fromkeys([*COUNTS, "iterations", "restart", "jitter_step"], (1, 10**6)),
+    **dict.fromkeys(["size", "shape", "picture_size", "patch_size"], (1, 10**6)),
+    **dict.fromkeys(["attempts", "newton", "query", "jitter", "jitter_after"], (0, 10**6)),
+    **dict.fromkeys(["cutoff", "low", "std", "blur", "damping", "tolerance"], (0, 1e9)),
+    **dict.fromkeys(["power", "radius", "apart", "vmax", "step_size"], (0, 1e9)),
+    **dict.fromkeys(["high", "width"], (0, inf)),
+    "directions": (1, 2),
+}
 
 
 class ArgumentError(TypeError, ValueError):
@@ -38,7 +57,13 @@ def guarded(package: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked(function: Function) -> Function:
-    """The same function; ArgumentError names what it is given that is not of its types."""
+    """The same function; ArgumentError names what it is given that is not of its types.
+
+    Of a class, what makes its objects is checked.
+    """
+    if inspect.isclass(function):
+        setattr(function, "__init__", checked(function.__init__))  # noqa: B010
+        return function
     signature = inspect.signature(function)
     hints = functools.cache(lambda: get_type_hints(inspect.unwrap(function)))  # at the first call
 
@@ -48,27 +73,71 @@ def checked(function: Function) -> Function:
             given = signature.bind(*args, **kwargs)
         except TypeError:
             return function(*args, **kwargs)  # Python's own error names the function
-        for name, value in given.arguments.items():
-            parameter = signature.parameters[name]
-            words, fits = model.expected(hints().get(name, Any), _kind)
-            for one in value if parameter.kind == parameter.VAR_POSITIONAL else [value]:
-                with jaxtyped("context"):  # where the axes of no caller have lengths
-                    right = one is parameter.default or fits(one)
-                if not (right and all(map(_finite, tree_leaves(one)))):
-                    words = "finite real numbers" if right else words
-                    raise ArgumentError(f"expected {words} as {name}: got {_said(one)}")
-            if isinstance(value, np.generic):  # which torch does not take for Python's
-                given.arguments[name] = value.item()
+        with jaxtyped("context"):  # in which an axis has one length, and not that of a caller
+            for name, value in given.arguments.items():
+                parameter, hint = signature.parameters[name], hints().get(name, Any)
+                kinds = [get_origin(kind) for kind in (hint, *get_args(hint))]
+                if isinstance(value, list) and tuple in kinds:
+                    value = given.arguments[name] = tuple(value)
+                for one in value if parameter.kind == parameter.VAR_POSITIONAL else [value]:
+                    if one is not parameter.default:
+                        _check(name, one, hint, given.arguments)
+                if isinstance(value, np.generic):  # which torch does not take for Python's
+                    given.arguments[name] = value.item()
+                elif get_origin(hint) is Callable and get_args(hint)[1] is Tensor:
+                    given.arguments[name] = _answering(name, value)
         return function(*given.args, **given.kwargs)
 
     return boundary  # type: ignore[return-value]
+
+
+def _check(name: str, value: Any, hint: Any, beside: Mapping[str, Any]) -> None:
+    expected, fits = model.expected(hint, _kind)
+    whole = isinstance(value, Integral)
+    least, most = RANGES.get(name, (-WHOLE, WHOLE) if whole else (-inf, inf))
+    leaves = tree_leaves(value)
+    numbers: list[Any] = [n for n in leaves if isinstance(n, Real) and type(n) is not bool]
+    if isinstance(value, float) and value == most == inf and name in RANGES:
+        return
+    if not fits(value):
+        tensors = {k: t for k, t in beside.items() if isinstance(t, Tensor) and t is not value}
+        others = ", ".join(f"{k} {list(t.shape)}" for k, t in tensors.items())
+        with jaxtyped("context"):
+            expected += f" that fits {others}" * fits(value)
+    elif not all(map(_finite, leaves)):
+        expected = "finite real numbers"
+    elif not all(least <= number <= most for number in numbers):
+        expected = f"from {least:,} to {most:,}"
+    else:
+        return
+    raise ArgumentError(f"expected {expected} as {name}: got {_said(value)}")
+
+
+def _answering(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
+    """The same function; ArgumentError where it gives no tensor of floating numbers."""
+
+    @functools.wraps(function, updated=())
+    def answer(*args: Any) -> Tensor:
+        result = function(*args)
+        if not isinstance(result, Tensor) or not result.is_floating_point() or not result.ndim:
+            expected = f"a tensor of floating numbers from {name}"
+            raise ArgumentError(f"expected {expected}: got {_said(result)}")
+        return result
+
+    return answer
 
 
 def _kind(hint: Any) -> model.Kind:
     origin, options = get_origin(hint), get_args(hint)
     if origin is Callable:
         return "a function", callable
-    if origin is not None and not issubclass(origin, Mapping):  # such as an iterable of tensors
+    if origin is not None and issubclass(origin, Mapping):
+        words, fits = model.expected(options[1], _kind)
+        return (
+            f"a mapping to {words.removeprefix('a ')}s",
+            lambda x: isinstance(x, origin) and all(map(fits, x.values())),
+        )
+    if origin is not None:  # such as an iterable of tensors
         words, fits = model.expected(options[0], _kind)
         others = (str, Mapping, Tensor, np.ndarray) if options[0] is Tensor else (str, Mapping)
         return f"an iterable of {words.removeprefix('a ')}s", lambda x: (
@@ -84,13 +153,15 @@ def _kind(hint: Any) -> model.Kind:
 
 
 def _finite(value: Any) -> bool:
-    number = isinstance(value, Tensor) and not value.is_meta
-    return not number or (not value.is_complex() and bool(value.isfinite().all()))
+    if not isinstance(value, Tensor):
+        return True
+    dense = not value.is_meta and value.layout == torch.strided
+    return dense and not value.is_complex() and bool(value.isfinite().all())
 
 
 def _said(value: Any) -> str:
     if isinstance(value, Tensor | np.ndarray):
         return f"{type(value).__name__} {value.dtype} {list(value.shape)}"
-    if isinstance(value, tuple) and len(value) < 4:
+    if isinstance(value, tuple | list) and len(value) < 4:
         return f"({', '.join(map(_said, value))})"
     return text if len(text := repr(value)) < 80 else type(value).__name__

@@ -9,12 +9,14 @@ import torch
 from jaxtyping import Int64, UInt8
 from torch import Tensor
 
+from vitlab.boundary import checked
 from vitlab.calls import expect
 
 PARTS = ("train", "validation", "test")
 HELD_OUT = {"validation": 0.1, "test": 0.2}  # of each class, where a source has no such part
 
 
+@checked
 @dataclass(frozen=True)
 class Split:
     """One part of a data set: images with values 0 to 255, and for each the index of its class."""
@@ -59,6 +61,7 @@ class Data:
         return self.train, self.validation, self.test
 
     @classmethod
+    @checked
     def of(
         cls,
         name: str,

@@ -10,6 +10,8 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from vitlab.boundary import checked
+
 LEAST = 1.7  # points of type per inch of a figure's width: 8 pixels where it is shown 342 wide
 
 # Shows the frame at the slider's position, and announces its name to screen readers.
@@ -25,6 +27,7 @@ this.setAttribute('aria-valuetext', names[this.value]);
 HIDDEN = ' hidden style="display:none"'  # JupyterLab drops the first where it trusts no scripts
 
 
+@checked
 class Frames:
     """A slider over figures drawn in advance: plain HTML, no kernel, no widget library, no network.
 

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from vitlab.instruments.running import Classes, Images, expect
 from vitlab.instruments.weights import WeightLoss
-from vitlab.krylov import lanczos, random_like
+from vitlab.krylov.batches import random_like
+from vitlab.krylov.methods import lanczos
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,7 +83,7 @@ def patch_means(
 ) -> Float[Tensor, "batch patches"]:
     """Averages maps of pixels over patches, in reading order."""
     rows, columns = rows_and_columns(grid)
-    fits = not (maps.shape[1] % rows or maps.shape[2] % columns)
+    fits = maps.numel() and not (maps.shape[1] % rows or maps.shape[2] % columns)
     expect(fits, f"maps that {rows} x {columns} patches divide", list(maps.shape))
     return reduce(maps, "n (r h) (c w) -> n (r c)", "mean", r=rows, c=columns)
 

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from vitlab.instruments.running import Classes, Images
 from vitlab.instruments.weights import WeightLoss
-from vitlab.krylov import Operator, lanczos, random_like
+from vitlab.krylov.batches import Operator, random_like
+from vitlab.krylov.methods import lanczos
 
 # Student's t: 95 % of it lies within so many units, for 1, 2, ... degrees of freedom.
 T95 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)

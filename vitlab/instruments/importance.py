@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Float64, Shaped
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
@@ -38,7 +38,7 @@ def branch_importance(
     labels: Classes | None = None,
     *names: str,
     by: By = "zero",
-    reference: Images | None = None,
+    reference: Shaped[Tensor, "others channels height width"] | Iterable[Tensor] | None = None,
     batch_size: int = 64,
 ) -> Importance:
     """Switches every branch off, one at a time, and measures what the classifier is without it.

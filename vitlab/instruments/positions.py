@@ -77,6 +77,7 @@ def place_recovery(table: Table) -> tuple[float, float]:
     """``R²`` of row and column, by ridge regression from vectors, each left out in turn."""
     flat = table.detach().double().flatten(0, 1)
     rows, columns = table.shape[:2]
+    expect(min(rows, columns) > 1, "two rows and columns or more", f"{rows} and {columns}")
     where = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).to(flat)
     row, column = (explained(y, ridge(flat, y).left_out).item() for y in where.split(1, dim=1))
     return row, column

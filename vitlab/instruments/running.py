@@ -71,8 +71,9 @@ def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
     expect(batch_size >= 1, "batch_size=1 or more", batch_size)
     rest = iter(images.split(batch_size) if isinstance(images, Tensor) else images)
     first = next(rest, None)
-    if first is None or not len(first):
-        raise ValueError("expected images [batch, channels, height, width]: got none")
+    if not isinstance(first, Tensor) or not len(first):
+        got = "none" if first is None or isinstance(first, Tensor) else type(first).__name__
+        raise ValueError(f"expected images [batch, channels, height, width]: got {got}")
 
     def checked(batch: Tensor) -> Tensor:
         fits = batch.ndim == 4 and batch.shape[1:] == first.shape[1:]

@@ -83,6 +83,7 @@ class CKA:
         # Sums over batches: [rows, columns], [rows], [columns]
         self._between, self._rows, self._columns = torch.zeros(3, 1, dtype=torch.float64)
 
+    @checked
     def update(self, x: Mapping[str, Tensor], y: Mapping[str, Tensor] | None = None) -> None:
         """Adds a batch: representations ``[batch, ...]`` by name, in the rows and in the columns.
 

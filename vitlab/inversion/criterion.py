@@ -7,7 +7,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from vitlab.inversion.solvers import Batch, Numbers
-from vitlab.krylov import Linearisation, Operator, linearise, norms
+from vitlab.krylov.batches import Operator, norms
+from vitlab.krylov.products import Linearisation, linearise
 
 Vectors = Float[Tensor, "k n"]  # flat images, some of a batch
 Scalars = Float[Tensor, " k"]

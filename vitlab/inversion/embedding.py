@@ -13,6 +13,7 @@ from minivit.mixer import Mixer
 from minivit.patches import pair, patchify, unpatchify
 from minivit.shapes import Images, Size, Tokens
 from minivit.vit import PatchEmbedding, ViT
+from vitlab.boundary import checked
 from vitlab.calls import activation
 from vitlab.inversion.criterion import noise
 from vitlab.inversion.solvers import rank_of
@@ -21,6 +22,7 @@ PICTURES = 100  # of noise, to fit the guess to
 RIDGE = 1e-4  # added to the features' variance, as a fraction of its mean
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class PatchPrior:
     """What patches look like: a Gaussian with this mean and covariance."""
@@ -29,12 +31,14 @@ class PatchPrior:
     covariance: Float[Tensor, "n n"]
 
     @classmethod
+    @checked
     def of(cls, images: Images, patch_size: int | tuple[int, int]) -> "PatchPrior":
         """The mean and covariance of all patches, two or more, of some images."""
         patches = patchify(images, patch_size).flatten(0, 1).double()  # [batch * patches, n]
         return cls(patches.mean(0), patches.mT.cov())
 
 
+@checked
 class EmbeddingInverse:
     """The exact way back through a linear patch embedding, in float64."""
 
@@ -44,8 +48,6 @@ class EmbeddingInverse:
     unseen: Float[Tensor, "null n"]  # an orthonormal basis of the null space, what they lose
 
     def __init__(self, embedding: PatchEmbedding) -> None:
-        if not isinstance(embedding, PatchEmbedding):
-            raise TypeError(f"expected a linear PatchEmbedding: got {type(embedding).__name__}")
         projection = embedding.projection
         weight = projection.weight.detach().flatten(1).double()  # [d, n]
         self.patch_size: Size = projection.kernel_size  # type: ignore[assignment]
@@ -62,6 +64,7 @@ class EmbeddingInverse:
         """The largest singular value over the smallest that is not zero."""
         return (self.values[0] / self.values[self.rank - 1]).item()
 
+    @checked
     def patches(
         self, tokens: Float[Tensor, "... dim"], prior: PatchPrior | None = None
     ) -> Float[Tensor, "... n"]:
@@ -76,6 +79,7 @@ class EmbeddingInverse:
             patches = patches + (self.unseen @ mean + surprise @ (across @ within).mT) @ self.unseen
         return patches.to(tokens.dtype)
 
+    @checked
     def images(
         self,
         tokens: Float[Tensor, "batch patches dim"],
@@ -86,6 +90,7 @@ class EmbeddingInverse:
         return unpatchify(self.patches(tokens, prior), grid, self.patch_size)
 
 
+@checked
 class Told(nn.Module):
     """A model up to a block that reads what its patch embedding keeps of an image, not the pixels.
 

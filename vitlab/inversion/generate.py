@@ -13,6 +13,7 @@ from minivit.preprocessing import Preprocess
 from minivit.shapes import Images
 from vitlab.calls import expect, logits, refuse_training
 from vitlab.inversion.paintings import Fourier, Pixels
+from vitlab.krylov.batches import finite
 
 METHODS = ("fourier", "source")
 
@@ -83,7 +84,7 @@ def generate(
     else:
         painting = Fourier(shape, generator, like, step_size or 0.1, preprocess, views)
     scores, answers = _paint(model, painting, wanted.to(like.device), steps)
-    images = painting.finished()
+    images = finite(painting.finished(), "an image, from a smaller step_size or constant,")
     shown = images
     if preprocess is not None:
         mean, std = (like.new_tensor(v).view(-1, 1, 1) for v in (preprocess.mean, preprocess.std))

@@ -16,7 +16,7 @@ from vitlab.inversion.criterion import Match, noise, shifted_distance
 from vitlab.inversion.lbfgs import lbfgs
 from vitlab.inversion.optimisers import adam, gauss_newton, gradient_descent
 from vitlab.inversion.solvers import Batch, Numbers
-from vitlab.krylov import check_batch, wide
+from vitlab.krylov.batches import check_batch, wide
 
 OPTIMISERS = ("gd", "adam", "lbfgs", "gauss-newton")
 MEAN, STD = 0.7, 1 / 20  # of the noise to start from, as in the source
@@ -55,6 +55,7 @@ def decibels(
     distance: Float[Tensor, "batch *evaluations"], image: Batch
 ) -> Float[Tensor, "batch *evaluations"]:
     """PSNR at a Euclidean distance from an image, whose own range is the peak."""
+    expect(not (distance < 0).any(), "distances from 0", "some below")
     flat = image.flatten(1)
     peak = (flat.amax(1) - flat.amin(1)) * flat.shape[1] ** 0.5
     return 20 * torch.log10(peak.view(-1, *[1] * (distance.ndim - 1)) / distance)

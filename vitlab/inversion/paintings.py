@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Generator, Tensor
 
 from minivit.preprocessing import Preprocess
 from minivit.shapes import Images
+from vitlab.boundary import checked
 from vitlab.inversion.solvers import Numbers
 
 
@@ -20,6 +22,7 @@ def blurred(images: Images, std: float) -> Images:
     return F.conv2d(F.pad(images, (1, 1, 1, 1), "reflect"), kernel, groups=images.shape[1])
 
 
+@checked
 @dataclass(eq=False)
 class Pixels:
     """Gradient descent on ``|C - score|``, pixel by pixel, with blur and jitter, as in the source.
@@ -30,7 +33,7 @@ class Pixels:
 
     shape: tuple[int, int, int, int]
     generator: Generator
-    like: Tensor  # gives dtype and device
+    like: Float[Tensor, "..."]  # gives dtype and device
     steps: int
     constant: float
     step_size: float | Tensor | None
@@ -83,6 +86,7 @@ def viewed(x: Images, turn: Numbers, zoom: Numbers, down: Numbers, across: Numbe
     return F.grid_sample(x, grid, padding_mode="reflection", align_corners=False)
 
 
+@checked
 class Fourier:
     """Adam on the Fourier coefficients, under a random change of view at each step.
 
@@ -97,7 +101,7 @@ class Fourier:
         self,
         shape: tuple[int, int, int, int],
         generator: Generator,
-        like: Tensor,
+        like: Float[Tensor, "..."],
         step_size: float,
         preprocess: Preprocess | None,
         views: bool = True,

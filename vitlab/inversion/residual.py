@@ -15,7 +15,9 @@ from minivit.vit import Block, MultiHeadAttention
 from vitlab.calls import expect, refuse_training
 from vitlab.inversion import solvers
 from vitlab.inversion.solvers import Batch, Numbers, Preimage, newton_krylov, solved
-from vitlab.krylov import Operator, linearise, norms, or_one, random_like, singular_values
+from vitlab.krylov.batches import Operator, norms, or_one, random_like
+from vitlab.krylov.methods import singular_values
+from vitlab.krylov.products import linearise
 
 PATIENCE = 50  # iterations without a smaller residual, after which the fixed point is given up
 

@@ -9,7 +9,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from vitlab.krylov import Operator, gmres, jacobian, linearise, norms, or_one
+from vitlab.krylov.batches import Operator, norms, or_one
+from vitlab.krylov.methods import gmres
+from vitlab.krylov.products import jacobian, linearise
 
 Batch = Float[Tensor, "batch ..."]
 Numbers = Float[Tensor, " batch"]  # one for each entry

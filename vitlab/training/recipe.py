@@ -10,6 +10,7 @@ from minivit.catalogue import create
 from minivit.families import build
 from minivit.loading import resized
 from minivit.model import Model
+from vitlab.boundary import checked
 from vitlab.calls import expect
 from vitlab.data.dataset import Data
 from vitlab.extras import has_bfloat16
@@ -26,6 +27,7 @@ RANGES: dict[str, tuple[float, float]] = {
 }
 
 
+@checked
 @dataclass(frozen=True)
 class Recipe:
     """How a model is trained. :func:`dataclasses.replace` makes one with other settings.

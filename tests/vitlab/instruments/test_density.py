@@ -87,9 +87,8 @@ def test_what_is_no_plane_is_refused():
     assert_refused([
         (lambda: landscape(model, x, LABELS, points=4), ValueError, "odd number of points: got .*and 4"),
         (lambda: landscape(model, x, LABELS, directions=1, radius=float("nan")), ValueError, "a number as radius: got nan"),
-        (lambda: landscape(model, x, LABELS, directions=1, radius=float("inf")), ValueError, r"a radius .* got \[1, 43\], inf and"),
         (lambda: landscape(model, x, LABELS, directions=1.5), ValueError, "or a whole number as directions: got 1.5"),
-        (lambda: landscape(model, x, LABELS, directions=0), ValueError, r"got \[0, 43\]"),
-        (lambda: landscape(model, x, LABELS, directions=3), ValueError, r"\[1 or 2, 43\].*got \[3, 43\]"),
+        (lambda: landscape(model, x, LABELS, directions=0), ValueError, r"as directions: got 0"),
+        (lambda: landscape(model, x, LABELS, directions=3), ValueError, "expected from 1 to 2 as directions: got 3"),
         (lambda: landscape(model, x, LABELS, directions=torch.ones(1, 5)), ValueError, r"got \[1, 5\]"),
     ])  # fmt: skip

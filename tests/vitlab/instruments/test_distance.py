@@ -100,6 +100,6 @@ def test_what_has_no_rollout_or_relevance_is_refused():
         *((partial(call, pit, images(1, (32, 32))), ValueError, "the same tokens in all blocks") for call in (rollout, relevance)),
         (partial(rollout, model, x, identity=1.5), ValueError, "from 0 to 1: got 1.5"),
         (partial(relevance, shared, images()), ValueError, r"\[2, 1, 12, 12\] for 2 images: got \[1, 1, 12, 12\]; give one"),
-        (partial(relevance, model, x, torch.tensor([0])), ValueError, "a class below 10 for each of 2 images"),
+        (partial(relevance, model, x, torch.tensor([0])), ValueError, r"that fits images \[2, 1, 8, 8\] as classes"),
         (partial(relevance, model, x.byte()), (TypeError, ValueError), "expected images of"),
     ])  # fmt: skip

@@ -15,6 +15,7 @@ from tests.vitlab.instruments.models import DEPTH, everybodys
 from vitlab import instruments as analysis
 from vitlab.calls import activation, sublayer
 from vitlab.figures import attention_overlay, rollout_overlay
+from vitlab.instruments.probes import ridge
 from vitlab.inversion import invert
 
 matplotlib.use("Agg")
@@ -107,7 +108,7 @@ def test_images_of_several_sizes_of_no_number_or_of_other_classes_are_refused():
         (iter([x[:3], x[3:, :, :4]]), r"one size: got \[3, 1, 6, 8\] and \[2, 1, 4, 8\]"),
     ]
     wrong = [
-        (torch.arange(6), "got 6 for 5"),
+        (torch.arange(6), r"that fits images \[5, 1, 6, 8\] as (classes|labels): got .*\[6\]"),
         (torch.arange(6, 11), r"a class below 10 for each of 5 images: got \[6, 7, 8, 9, 10\]"),
         (classes - 1, r"got \[-1, 0"),
         (
@@ -159,8 +160,8 @@ def test_what_a_model_of_ones_own_had_read_stands_beside_its_error():
 def test_a_wrong_shape_is_caught_while_the_tests_run():
     x, y = torch.rand(5, 3), torch.rand(4, 2)
     with pytest.raises(TypeCheckError, match=r"ridge[\s\S]*rows=5"):
-        analysis.ridge(x, y)  # not as many rows of targets as of features
+        ridge(x, y)  # not as many rows of targets as of features
     with pytest.raises(TypeCheckError, match="Ridge"):
         analysis.Ridge(torch.ones(3, 2), *torch.ones(2, 3), torch.ones(5, 3))
-    with unchecked(), pytest.raises(ValueError, match="features .* and targets .*three rows"):
+    with unchecked(), pytest.raises(ValueError, match=r"that fits x \[5, 3\] as y: got .*\[4, 2\]"):
         analysis.ridge(x, y)

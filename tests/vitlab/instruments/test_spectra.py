@@ -81,8 +81,8 @@ def test_what_has_no_spectrum_is_refused():
         (torch.sin, x.int(), TypeError, r"\(float\) as x: got Tensor torch.int32"),
         (torch.sin, x[:0], ValueError, r"\[batch, ...\], one entry or more: got \[0, 3\]"),
         (torch.sin, x[0], ValueError, r"one entry or more: got \[3\]"),
-        (torch.log, x * 0, ValueError, "a linear map of finite numbers: got some that are not"),
-        (torch.sin, x * torch.nan, ValueError, "finite real numbers as x"),
+        (torch.log, x * 0, ValueError, "of finite numbers: got|finite real numbers as x"),
+        (torch.sin, x * torch.nan, ValueError, "of finite numbers: got|finite real numbers as x"),
     ]
     assert_refused(
         (partial(spectrum, function, x, dense=dense), kind, said)

@@ -80,5 +80,5 @@ def test_with_a_prior_it_is_the_conditional_mean_of_a_gaussian_of_patches():
 
 
 def test_another_stem_is_refused():
-    with unchecked(), pytest.raises(TypeError, match="a linear PatchEmbedding: got ConvStem"):
+    with unchecked(), pytest.raises(TypeError, match="PatchEmbedding as embedding: got ConvStem"):
         EmbeddingInverse(ConvStem(4, 8))

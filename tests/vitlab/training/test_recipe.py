@@ -21,7 +21,7 @@ def test_a_recipe_that_makes_no_sense_is_refused():
             ({"epochs": math.nan}, "got nan"),
             ({"steps": 5, "minutes": 1}, "5 steps and 1 minutes"),
             ({"average": 1.0}, "average .*: got 1.0"),
-            ({"precision": "float16"}, "got float16"),
+            ({"precision": "float16"}, "got 'float16'"),
             ({"seed": 2**63}, "seed .*: got 9223372036854775808"),
         )
     )

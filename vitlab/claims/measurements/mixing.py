@@ -14,7 +14,7 @@ from vitlab.calls import sublayer
 from vitlab.claims.measurements.parts import attends, attention_of, mlps_of
 from vitlab.claims.measuring import Measured, Subject, measures, require
 from vitlab.instruments.blocks import row_of_blocks
-from vitlab.krylov import plain_attention
+from vitlab.krylov.products import plain_attention
 
 OnTokens = Callable[[Float[Tensor, "1 tokens dim"]], Float[Tensor, "1 tokens dim"]]
 CHANNELS = 64  # of an output token, at most, with a backward pass for each
