@@ -209,7 +209,7 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
     runs more than once, the last output is kept. An output with exactly one tensor, such as
     ``(tensor, None)``, is recorded as that tensor. Attention weights have the precision of their
     softmax: float32 where a fused kernel computes in half precision. ``torch.save(seen, file)``
-    keeps what was recorded with ``detach=True``; :func:`replace` takes it back.
+    keeps what was recorded with ``detach=True``; ``replace`` takes it back.
 
     Blocks may be nested, and must be left in the reverse order. A block records only what its own
     thread computes, and of coroutines its own task. Code compiled by ``torch.compile`` runs
