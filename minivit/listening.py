@@ -22,12 +22,19 @@ NO_SOFTMAX = (
 
 
 @dataclass
+class Inside:
+    """A module in which attention is computed, and what is wanted of it."""
+
+    module: nn.Module
+    kinds: set[str] = field(default_factory=set)
+    one_of_many: bool = True  # matched by wildcards alone, of which the innermost is told
+
+
+@dataclass
 class Running:
     """A module that runs, and what has been seen of its attention."""
 
-    module: nn.Module
-    kinds: set[str]  # that are wanted
-    one_of_many: bool  # of the modules that a pattern matches, the innermost is told
+    inside: Inside
     shape: torch.Size | None = None  # of its attention's scores
     again: bool = False  # what was taken for its attention before was none
     certain: bool = False  # a product gave the scores
@@ -52,31 +59,29 @@ class AttentionListener:
         self.others: dict[str, torch.Size] = {}
 
     @contextmanager
-    def inside(
-        self, module: nn.Module, name: str, kinds: set[str], one_of_many: bool = False
-    ) -> Iterator[None]:
-        """Listens inside ``module``, and calls what is of these kinds ``name.kind``."""
+    def inside(self, name: str, at: Inside) -> Iterator[None]:
+        """Listens inside a module, and calls what is wanted of it ``name.kind``."""
 
         def begin(module: nn.Module, args: Any, kwargs: Any) -> None:
-            self.running[name] = Running(module, kinds, one_of_many)
+            self.running[name] = Running(at)
 
         def end(module: nn.Module, args: Any, output: Any) -> None:
             run = self.running.pop(name, None)
             if run and run.changed and output is not None:
                 raise RuntimeError(NO_SOFTMAX.format(name))
 
-        with before(module, begin), after(module, end, always=True):
+        with before(at.module, begin), after(at.module, end, always=True):
             yield
 
     def told(self) -> dict[str, Running]:
         """The running modules that are told: those named, and the innermost of those matched."""
-        matched = [name for name, run in self.running.items() if run.one_of_many]
-        parts = [n for n in matched if not isinstance(self.running[n].module, nn.Softmax)]
+        matched = [name for name, run in self.running.items() if run.inside.one_of_many]
+        parts = [n for n in matched if not isinstance(self.running[n].inside.module, nn.Softmax)]
         innermost = (parts or matched)[-1:]
         return {
             name: run
             for name, run in self.running.items()
-            if not run.one_of_many or name in innermost
+            if not run.inside.one_of_many or name in innermost
         }
 
     def begins(self, shape: torch.Size, certain: bool) -> bool:
@@ -98,7 +103,7 @@ class AttentionListener:
         return True
 
     def wants(self, kind: str) -> bool:
-        return any(kind in run.kinds for run in self.told().values())
+        return any(kind in run.inside.kinds for run in self.told().values())
 
     def change(self, kind: str, tensor: Told) -> Tensor:
         """Lets a listener that replaces have queries or keys, before a softmax has followed."""
@@ -121,7 +126,7 @@ class AttentionListener:
     def show(self, kind: str, tensor: Told) -> Tensor:
         """Keeps a tensor for each module told, and gives the one that the model continues with."""
         for name, run in self.told().items():
-            if kind in run.kinds and (run.shape or run.changed):
+            if kind in run.inside.kinds and (run.shape or run.changed):
                 kept = self.keep(f"{name}.{kind}" if name else kind, tensor)
                 tensor = tensor if kept is None else kept
         return tensor

@@ -159,8 +159,9 @@ def check_attention(q: Tensor, k: Tensor, mask: Tensor | None, v: Tensor | None 
     if q.shape[-1] != k.shape[-1] or v.shape[-2] != keys:
         expected = "queries [..., queries, d], keys [..., keys, d] and values [..., keys, d_value]"
         raise ValueError(f"expected {expected}: got {[list(t.shape) for t in (q, k, v)]}")
+    check_mask(mask)
     sides = [] if mask is None else zip(mask.shape[::-1], (keys, queries), strict=False)
-    if mask is not None and (mask.dtype != torch.bool or any(n not in (1, m) for n, m in sides)):
+    if mask is not None and any(n not in (1, m) for n, m in sides):
         expected = f"a boolean mask [..., {queries}, {keys}], true where queries attend"
         raise ValueError(f"expected {expected}: got {mask.dtype} {list(mask.shape)}")
 

@@ -36,24 +36,25 @@ class Product:
         """How queries and keys make scores, if a softmax over this axis makes them that."""
         key = self.letters[2][axis]
         query = int(key in self._own(0))
-        rows, width, rest = self._own(query), self._summed(), self._rest()
-        if key != self._own(1 - query) or not len(rows) == len(width) == len(rest) - 1 == 1:
-            return None
-        return Axes(
-            (query, 1 - query), (rest + rows + width, rest + key + width, rest + rows + key)
-        )
+        return self._axes(query, key + self._summed()) if key == self._own(1 - query) else None
 
     def means(self, *weights: torch.Size) -> Axes | None:
         """How weights average values, if an operand has one of these shapes of the weights."""
         query = next((i for i in (0, 1) if self.tensors[i].shape in weights), None)
-        if query is None:
-            return None
-        rows, key, width = self._own(query), self._summed(), self._own(1 - query)
-        rest = self._rest()
-        if not len(rows) == len(key) == len(width) == len(rest) - 1 == 1:
+        return None if query is None else self._axes(query, self._summed() + self._own(1 - query))
+
+    def _axes(self, query: int, second: str) -> Axes | None:
+        """The axes of a product over one of them; ``second`` has the last two of the second."""
+        rows, columns, summed, rest = (
+            self._own(query),
+            self._own(1 - query),
+            self._summed(),
+            self._rest(),
+        )
+        if not len(rows) == len(columns) == len(summed) == len(rest) - 1 == 1:
             return None
         return Axes(
-            (query, 1 - query), (rest + rows + key, rest + key + width, rest + rows + width)
+            (query, 1 - query), (rest + rows + summed, rest + second, rest + rows + columns)
         )
 
     def recorded(self, i: int, axes: Axes) -> Tensor:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
@@ -13,7 +12,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from minivit.attention import listening
 from minivit.hooks import after, block, uncompiled
-from minivit.listening import KINDS, AttentionListener
+from minivit.listening import KINDS, AttentionListener, Inside
 
 COMPILED = "_orig_mod"  # where torch.compile keeps the original module
 # Modules that are never called themselves.
@@ -54,15 +53,6 @@ def attention_names(modules: dict[str, nn.Module]) -> list[str]:
         for name, module in modules.items()
         if "att" in f"{name.rpartition('.')[2]} {type(module).__name__}".lower()
     ]
-
-
-@dataclass
-class Inside:
-    """A module in which attention is computed, and what is wanted of it."""
-
-    module: nn.Module
-    kinds: set[str] = field(default_factory=set)
-    one_of_many: bool = True  # matched by wildcards alone
 
 
 def find(
@@ -243,7 +233,7 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
         for name, module in outputs.items():
             stack.enter_context(after(module, lambda *call, name=name: kept.keep(name, call[-1])))
         for name, at in attention.items():
-            stack.enter_context(listener.inside(at.module, name, at.kinds, at.one_of_many))
+            stack.enter_context(listener.inside(name, at))
         if attention:  # else torch's own kernels and fast paths run
             stack.enter_context(listening(listener))
         yield kept.seen

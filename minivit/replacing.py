@@ -80,7 +80,7 @@ def replace(model: nn.Module, values: Mapping[str, Any]) -> Iterator[None]:
 
                 stack.enter_context(after(module, put_output, changes=True))
         for at, name in {at.module: (at, name) for name, at in attention.items()}.values():
-            stack.enter_context(listener.inside(at.module, name, at.kinds, at.one_of_many))
+            stack.enter_context(listener.inside(name, at))
         if attention:  # else torch's own kernels and fast paths run
             stack.enter_context(listening(listener))
         yield

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from minivit.attention import listening
 from minivit.hooks import after, before
-from minivit.listening import AttentionListener, Running
+from minivit.listening import AttentionListener, Inside, Running
 from minivit.recording import runnable, tensors_in
 from vitlab.calls import Reached
 from vitlab.instruments.grids import Centres, Grid, centres_of, maps_of
@@ -56,7 +56,7 @@ class Watch(AttentionListener):
         """Keeps the tensors that a module reads and its parts give, while it runs."""
 
         def begin(module: nn.Module, args: Any, kwargs: Any) -> None:
-            self.running[name] = Running(module, {"weights"}, one_of_many=True)
+            self.running[name] = Running(Inside(module, {"weights"}))
             self.frames.append((name, tensors_in((args, kwargs))))
 
         def end(module: nn.Module, args: Any, output: Any) -> None:

@@ -51,15 +51,19 @@ def reading(
         expect(inside, f"read: indices of some of {last.tokens} tokens", given)
         return Reading(_alike([i in given for i in range(last.tokens)]))
     read = torch.zeros(last.tokens, dtype=torch.bool)
+    # A head of zeros, as before training, would read nothing.
+    linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    zeros = [module for module in linear if not module.weight.any()]
     for image in images.split(1):  # of more, tokens and images could not be told apart
-        slope, later = _differentiated(model, image, last, "*.weights")
+        slope, later = _differentiated(model, image, last, "*.weights", zeros)
         read |= slope.any(1).cpu()
     expect(read.any(), *_asked(last, "an output whose gradient is zero at all of them"))
     # One attention is left, of some queries to these tokens, and the output depends on it.
     pools = [name for name, w in later.items() if w.grad is not None and w.grad.any()]
     if len(pools) != 1 or later[pools[0]].shape[-1] != last.tokens:
         return Reading(_alike(read.tolist()))
-    _, heads = _differentiated(model, image, last, pools[0].removesuffix("weights") + "heads")
+    name = pools[0].removesuffix("weights") + "heads"
+    _, heads = _differentiated(model, image, last, name, zeros)
     (above,) = (tensor.grad for tensor in heads.values())  # [1, heads, queries, width]
     assert above is not None
     asked = above.transpose(1, 2).flatten(2).any(-1)[0]
@@ -77,7 +81,7 @@ def _asked(last: Layout, got: str) -> tuple[str, str]:
 
 @torch.inference_mode(False)  # in which nothing has a gradient
 def _differentiated(
-    model: nn.Module, image: Tensor, last: Layout, name: str
+    model: nn.Module, image: Tensor, last: Layout, name: str, zeros: list[nn.Linear]
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The gradient at the last block's tokens, [tokens, dim], and what is recorded after them."""
     leaves: list[Tensor] = []
@@ -93,9 +97,8 @@ def _differentiated(
     with ExitStack() as stack:
         stack.enter_context(evaluating(model))
         stack.enter_context(torch.enable_grad())
-        for module in model.modules():  # a head of zeros, as before training, reads nothing
-            if isinstance(module, nn.Linear) and not module.weight.any():
-                stack.enter_context(after(module, _with_other_weights, changes=True))
+        for module in zeros:
+            stack.enter_context(after(module, _with_other_weights, changes=True))
         seen = stack.enter_context(record(model, name))
         stack.enter_context(replace(model, {last.name: put}))
         output = model(image.clone())
