@@ -92,12 +92,10 @@ def test_heads_are_averaged_and_blocks_are_multiplied_the_last_one_leftmost(iden
 
 def test_what_has_no_rollout_or_relevance_is_refused():
     model, x = draw(minivit.create("vit_8px")), torch.rand(2, 1, 8, 8)
-    pit = minivit.create("pit_32px")
     shared = Known(torch.eye(N)[None])
     shared.blocks[0] = SharedBlock(torch.eye(N)[None])
     assert_refused([
         *((partial(call, minivit.create("mixer_8px"), x), ValueError, "Mixer computes no attention between tokens") for call in (rollout, relevance)),
-        *((partial(call, pit, images(1, (32, 32))), ValueError, "the same tokens in all blocks") for call in (rollout, relevance)),
         (partial(rollout, model, x, identity=1.5), ValueError, "from 0 to 1: got 1.5"),
         (partial(relevance, shared, images()), ValueError, r"\[2, 1, 12, 12\] for 2 images: got \[1, 1, 12, 12\]; give one"),
         (partial(relevance, model, x, torch.tensor([0])), ValueError, r"that fits images \[2, 1, 8, 8\] as classes"),

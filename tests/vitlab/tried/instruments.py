@@ -28,7 +28,16 @@ def heard(model: nn.Module, images: Tensor, tried: Tried, edit=None) -> list[Ten
 
 
 def between_tokens(model: nn.Module, images: Tensor, tried: Tried) -> list[Tensor]:
-    return [w for w in heard(model, images, tried) if w.shape[-1] == w.shape[-2]]
+    return over_the_grid(
+        [w for w in heard(model, images, tried) if w.shape[-1] == w.shape[-2]], tried
+    )
+
+
+def over_the_grid(weights: list[Tensor], tried: Tried) -> list[Tensor]:
+    """Between all tokens, also where the source says that attention is in windows."""
+    if not tried.windows:
+        return weights
+    return [by_hand.spread(w, *at) for w, at in zip(weights, tried.windows, strict=True)]
 
 
 def recorded(model: nn.Module, images: Tensor, tried: Tried) -> None:
@@ -55,7 +64,8 @@ def attention_distance(model: nn.Module, images: Tensor, tried: Tried) -> None:
 def rollout(model: nn.Module, images: Tensor, tried: Tried) -> None:
     found = analysis.rollout(model, images, grid=tried.give, read=told(tried))
     known = by_hand.rolled_out(between_tokens(model, images, tried))
-    close(found.matrices, torch.stack(known))
+    for matrices, product in zip(found.matrices, known, strict=True):
+        close(matrices, product)
     read = read_by_the_head(known[-1], model, images, tried)
     close(found.patches[-1], read / read.sum(1, keepdim=True))
 
@@ -67,7 +77,7 @@ def told(tried: Tried) -> list[int] | None:
 
 def read_by_the_head(matrices: Tensor, model: nn.Module, images: Tensor, tried: Tried) -> Tensor:
     """What those tokens take from the patches that the architecture's source reads."""
-    where = tried.grids[matrices.shape[-1]].where
+    where, rows = (tried.grids[count].where for count in (matrices.shape[-1], matrices.shape[1]))
     share = torch.zeros(matrices.shape[:2], dtype=torch.float64)
     if tried.reads == "pool":  # by the first query, of which other architectures have no more
         with by_hand.softmaxes(len(images)) as seen:
@@ -77,7 +87,7 @@ def read_by_the_head(matrices: Tensor, model: nn.Module, images: Tensor, tried: 
             1
         )
     else:
-        share[:, {"first": [0], "patches": where}.get(tried.reads, list(tried.reads))] = 1
+        share[:, {"first": [0], "patches": rows}.get(tried.reads, list(tried.reads))] = 1
     return (share[:, None] @ matrices.double() / share.sum(1)[:, None, None])[:, 0, where]
 
 
@@ -93,10 +103,19 @@ def relevance(model: nn.Module, images: Tensor, tried: Tried) -> None:
     weights = [w.detach().unflatten(0, (len(images), -1)) if w.ndim == 3 else w for w in weights]
     for weight, grad in zip(weights, grads, strict=True):
         weight.grad = None if grad is None else grad.reshape(weight.shape)
-    known = by_hand.relevances([w for w in weights if w.shape[-1] == w.shape[-2]])
-    close(found.matrices, torch.stack(known))
-    assert (found.matrices[0, 0] != torch.eye(len(found.matrices[0, 0]))).any()
-    rest = known[-1] - torch.eye(known[-1].shape[-1])
+    square = [w for w in weights if w.shape[-1] == w.shape[-2]]
+    slopes = over_the_grid(
+        [torch.zeros_like(w) if w.grad is None else w.grad for w in square], tried
+    )
+    square = over_the_grid(square, tried)
+    for weight, slope in zip(square, slopes, strict=True):
+        weight.grad = slope
+    known = by_hand.relevances(square)
+    for matrices, total in zip(found.matrices, known, strict=True):
+        close(matrices, total)
+    eye = torch.eye(len(found.matrices[0][0]))
+    assert (found.matrices[0][0] != eye).any()
+    rest = known[-1] - by_hand.merged(eye[None], known[-1].shape[1])
     close(found.patches[-1], read_by_the_head(rest, model, images, tried))
 
 

@@ -26,7 +26,7 @@ MARKS = "<!-- what follows is written by python -m tests.vitlab.tried.table -->\
 Cells = dict[str, str]  # by instrument: "works", or what minivit said when it refused
 # What a refusal says, in short.
 REASONS = {
-    r"\[windows, heads": "attention is in windows",
+    r"\[windows, heads|each in one window": "attention is in windows",
     r"such as channels": "attention is between channels",
     r"computes no attention|no attention weights were computed": "no attention",
     r"told apart": "one axis holds heads and images",
