@@ -37,13 +37,14 @@ def test_resampling_equals_torchvisions_on_square_grids(side):
 def test_resampling_keeps_the_class_token_and_the_corners_and_the_grid_it_has():
     table = torch.randn(1 + 4 * 6, 3, dtype=torch.float64)
     assert resample(table, (4, 6), (4, 6)) is table
-    larger = resample(table, (4, 6), (7, 9))
-    assert torch.equal(larger[0], table[0])
-    before, after = table[1:].reshape(4, 6, 3), larger[1:].reshape(7, 9, 3)
-    for corner in [(0, 0), (0, -1), (-1, 0), (-1, -1)]:
-        torch.testing.assert_close(after[corner], before[corner], rtol=1e-12, atol=1e-12)
-    without = resample(table[1:], (4, 6), (7, 9))
-    assert torch.equal(without, larger[1:])
+    before = table[1:].reshape(4, 6, 3)
+    for grid in (7, 9), (6, 4):  # the second has as many places
+        other = resample(table, (4, 6), grid)
+        assert torch.equal(other[0], table[0])
+        after = other[1:].reshape(*grid, 3)
+        for corner in [(0, 0), (0, -1), (-1, 0), (-1, -1)]:
+            torch.testing.assert_close(after[corner], before[corner], rtol=1e-12, atol=1e-12)
+        assert torch.equal(resample(table[1:], (4, 6), grid), other[1:])
 
 
 def test_fixed_positions_are_not_trained_and_count_patches_in_reading_order():

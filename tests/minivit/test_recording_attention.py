@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import flex_attention
+from vit_pytorch import na_vit_nested_tensor
 
 import minivit
 from minivit import record, replace
@@ -291,6 +293,58 @@ def test_weights_that_cannot_be_told_are_an_error_that_names_them():
         with pytest.raises(RuntimeError, match=said), record(model, "mlp.weights", "attn.weights"):
             model["attn"](torch.rand(B, HEADS, 5, N))
             model["mlp"](torch.rand(shape))
+
+
+def test_weights_of_packed_images_and_of_a_kernel_without_any_are_refused_in_words():
+    class Flexible(nn.Module):
+        def forward(self, x):
+            q = x.unflatten(-1, (2, -1)).transpose(1, 2)
+            return flex_attention(q, q, q).transpose(1, 2).flatten(2)
+
+    sizes = {"image_size": 16, "patch_size": 8, "num_classes": 3, "dim": 16, "mlp_dim": 16}
+    packed = draw(na_vit_nested_tensor.NaViT(**sizes, depth=1, heads=2, dim_head=8)).eval()
+    images = [torch.rand(3, 16, 8), torch.rand(3, 16, 16)]
+    for model, x, said in (
+        (packed, images, "nested|attention weights"),
+        (nn.Sequential(Flexible()), torch.rand(1, 16, 32), "choose the model's eager or sdpa"),
+    ):
+        model(x)
+        with pytest.raises(Exception, match=said) as refused, record(model, "*0.weights"):
+            model(x)
+        assert "matmul" not in str(refused.value)
+
+
+def of_compiled_blocks(model):
+    for i, block in enumerate(model.blocks):
+        model.blocks[i] = torch.compile(block, backend="eager")
+    return model
+
+
+COMPILED = {
+    "blocks in place": lambda m: [block.compile(backend="eager") for block in m.blocks] and m,
+    "blocks replaced": of_compiled_blocks,
+    "a function around": lambda m: torch.compile(lambda x: m(x), backend="eager"),
+}
+
+
+@pytest.mark.parametrize("how", COMPILED)
+def test_what_is_recorded_of_parts_after_a_compiled_call_is_what_runs(how):
+    model, images, names, _ = setup("minivit")
+    wanted = "blocks.1*", f"blocks.1*{weights_of(names)[1].removeprefix('blocks.1')}"
+    with unchecked(), torch.no_grad():
+        with record(model, *wanted) as known:
+            model(images)
+        call = COMPILED[how](model)
+        call(images.flip(0))
+        with record(model, *wanted) as seen:
+            call(images)
+    found = {name.replace("._orig_mod", ""): tensor for name, tensor in seen.items()}
+    assert known.keys() <= found.keys() and ("_orig_mod" in str([*seen])) == (
+        how == "blocks replaced"
+    )
+    for name, tensor in known.items():
+        close(found[name], tensor, 1e-12)
+    torch.compiler.reset()
 
 
 @pytest.mark.parametrize("in_place", [False, True])

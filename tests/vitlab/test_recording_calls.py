@@ -41,9 +41,10 @@ def test_query_key_and_value_that_are_one_tensor_change_together():
     torch.testing.assert_close(function(other), expected)
 
 
-def test_of_an_output_and_attention_weights_the_output_is_taken():
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_of_an_output_and_attention_weights_or_none_the_output_is_taken(need_weights):
     model = nn.ModuleDict({"a": nn.MultiheadAttention(6, 2, batch_first=True)}).eval()
-    model.forward = lambda x: model["a"](x, x, x)[0]
+    model.forward = lambda x: model["a"](x, x, x, need_weights=need_weights)[0]
     x = torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(0))
     assert torch.equal(activation(model, "a")(x), model(x))
     assert torch.equal(sublayer(model, "a", x)[0](x), model(x))

@@ -10,8 +10,9 @@ import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import GRID, HEADS, Known, SharedBlock, images
+from tests.vitlab.tried.architectures import TIMM, of_timm
 from tests.vitlab.tried.by_hand import distances
-from vitlab.instruments import attention_distance, relevance, rollout
+from vitlab.instruments import attention_distance, position_table, relevance, rollout
 
 N = 12  # patches
 
@@ -73,6 +74,14 @@ def test_a_grid_can_be_given_where_no_convolution_tells_it():
         attention_distance(Bare(), images(size=(3, 4)))
     found = attention_distance(Bare(), images(size=(3, 4)), grid=(3, 4))
     assert found.uniform.item() == pytest.approx(distances((3, 4), (1, 1)).mean().item())
+
+
+def test_a_grid_follows_the_size_that_was_set_last():
+    model = draw(of_timm("vit_base_patch16_224", **TIMM)())
+    for size in (16, 24), (24, 16):
+        model.set_input_size(img_size=size)
+    assert rollout(model, images(1, (24, 16))).grid == (3, 2)
+    assert torch.equal(position_table(model), model.pos_embed[0, 1:].unflatten(0, (3, 2)))
 
 
 def stochastic(seed, tokens=N):

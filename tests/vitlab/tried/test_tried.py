@@ -1,11 +1,14 @@
 """Everybody's architectures: each instrument's numbers are those by hand, or it refuses in words."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
 
 import minivit
+from book.tools.address import ROOT
 from tests.refusals import unchecked
 from tests.vitlab.tried.architectures import ARCHITECTURES, Patches, Tried
 from tests.vitlab.tried.instruments import INSTRUMENTS
@@ -49,6 +52,11 @@ def test_the_table_is_whole_and_its_page_made_of_it():
     assert list(STORED) == list(ARCHITECTURES) and len(STORED) > 40
     assert all(list(cells) == list(INSTRUMENTS) for cells in STORED.values())
     assert PAGE.read_text(encoding="utf-8").partition(MARKS)[2] == page(STORED)
+
+
+def test_what_is_computed_by_hand_knows_nothing_of_ours():
+    code = "import sys, tests.vitlab.tried.by_hand; sys.exit(bool({'minivit', 'vitlab'} & {*sys.modules}))"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 @pytest.mark.parametrize("instrument", [name for name in INSTRUMENTS if name != "record"])
