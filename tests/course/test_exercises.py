@@ -38,15 +38,11 @@ def load(name):
     own, notebook = answers(name), f"{EXERCISES[name].__module__[-2:]}_*.ipynb"
     paths = [*BOOK.glob(notebook), *BOOK.glob(f"solutions/{notebook}")]
     return SimpleNamespace(
-        name=name,
-        check=EXERCISES[name],
-        stub=notebook_function("exercise", name, paths[0]),
-        solution=notebook_function("solution", name, *paths),
-        correct=own[name],
+        name=name, check=EXERCISES[name], correct=own[name], wrong=own["WRONG"][name],
+        stub=notebook_function("exercise", name, paths[0]), solution=notebook_function("solution", name, *paths),
         others=[answer for (answer,) in own["ALSO_RIGHT"][name]],
-        wrong=own["WRONG"][name],
         equivalent=[change for _, *changes in own["EQUIVALENT"][name] for change in changes],
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture(params=sorted(EXERCISES))

@@ -61,12 +61,8 @@ def test_two_notebooks_keep_pieces_in_one_file_each_with_what_it_calls(file, che
     text = file.read_text()
     head, before = file.with_name("my_vit.py.before").read_text().split("\n", 1)
     assert head.startswith("# Replaced on 2") and before == first
-    marks = (
-        "# Chapter 1: patchify, mine.",
-        "def cut(",
-        "# Chapter 2: multi_head, mine.",
-        "NOTHING, ",
-    )
+    pieces_of = "# Chapter 1: patchify, mine.", "def cut(", "# Chapter 2: multi_head, mine."
+    marks = *pieces_of, "NOTHING, "
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places) and "import math as m" in text[: places[0]]
     images = torch.randn(2, 3, 4, 8)

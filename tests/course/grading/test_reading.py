@@ -89,14 +89,8 @@ def test_the_books_own_solution_and_what_stands_in_for_it_are_nobodys_answer(tmp
 
 
 def test_what_a_teacher_should_look_at_is_noted(tmp_path):
-    path = written(
-        tmp_path,
-        "def add_positions(a): return a",
-        "import minivit, sys\ndef add_positions(a): return minivit.f(sys._getframe())",
-    )
+    looks = "import minivit, sys\ndef add_positions(a): return minivit.f(sys._getframe())"
+    path = written(tmp_path, "def add_positions(a): return a", looks)
+    twice = "defined in cells 1, 2; the last of them counts"
     notes = answer(read(path), chapter(3), "add_positions").notes
-    assert notes == (
-        "looks unusual: _getframe",
-        "defined in cells 1, 2; the last of them counts",
-        "uses minivit",
-    )
+    assert notes == ("looks unusual: _getframe", twice, "uses minivit")
