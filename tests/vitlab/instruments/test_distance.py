@@ -1,18 +1,14 @@
 """Distances and rollouts of attention that is known, and what has none."""
 
-from functools import partial
-
 import pytest
 import torch
 from torch import nn
 
-import minivit
 from tests.parity import draw
-from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import GRID, HEADS, Known, SharedBlock, images
 from tests.vitlab.tried.architectures import TIMM, of_timm
 from tests.vitlab.tried.by_hand import distances
-from vitlab.instruments import attention_distance, position_table, relevance, rollout
+from vitlab.instruments import attention_distance, position_table, rollout
 
 N = 12  # patches
 
@@ -97,18 +93,3 @@ def test_heads_are_averaged_and_blocks_are_multiplied_the_last_one_leftmost(iden
     for matrix, known in zip(found.matrices[:, 0], (a, b @ a, c @ b @ a), strict=True):
         torch.testing.assert_close(matrix, known, rtol=1e-6, atol=1e-7)
         torch.testing.assert_close(matrix.sum(1), torch.ones(N).double())
-
-
-def test_what_has_no_rollout_or_relevance_is_refused():
-    model, x = draw(minivit.create("vit_8px")), torch.rand(2, 1, 8, 8)
-    pit = minivit.create("pit_32px")
-    shared = Known(torch.eye(N)[None])
-    shared.blocks[0] = SharedBlock(torch.eye(N)[None])
-    assert_refused([
-        *((partial(call, minivit.create("mixer_8px"), x), ValueError, "Mixer computes no attention between tokens") for call in (rollout, relevance)),
-        *((partial(call, pit, images(1, (32, 32))), ValueError, "the same tokens in all blocks") for call in (rollout, relevance)),
-        (partial(rollout, model, x, identity=1.5), ValueError, "from 0 to 1: got 1.5"),
-        (partial(relevance, shared, images()), ValueError, r"\[2, 1, 12, 12\] for 2 images: got \[1, 1, 12, 12\]; give one"),
-        (partial(relevance, model, x, torch.tensor([0])), ValueError, r"that fits images \[2, 1, 8, 8\] as classes"),
-        (partial(relevance, model, x.byte()), (TypeError, ValueError), "expected images of"),
-    ])  # fmt: skip

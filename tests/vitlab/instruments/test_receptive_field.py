@@ -1,14 +1,11 @@
 """Receptive fields of convolutions, which are known, and of models by another way."""
 
-from functools import partial
-
 import pytest
 import torch
 from torch import nn
 
 import minivit
 from tests.parity import draw
-from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import MODELS, everybodys, images
 from vitlab.instruments import receptive_field
 
@@ -88,17 +85,7 @@ def test_what_an_in_place_operation_overwrites_is_taken_before():
     assert not receptive_field(model, torch.rand(1, 1, 3, 3), at="1").support.any()
 
 
-def test_what_cannot_be_measured_is_refused():
-    model, pictures, _ = everybodys("minivit mean")
-    cases = [
-        ({"at": "head"}, r"\[2, 5\] is neither tokens of a known grid nor a map"),
-        ({"at": "blocks.0", "place": (3, 0)}, r"the 3 x 4 positions of 'blocks.0': got \(3, 0\)"),
-        ({"at": "blocks.0", "place": 2}, "2 entries are each a whole number or None as place: got 2"),
-    ]  # fmt: skip
-    assert_refused(
-        (partial(receptive_field, model, pictures, **options), ValueError, said)
-        for options, said in cases
-    )
+def test_what_does_not_depend_on_the_images_is_refused():
     for weight in nn.Parameter(torch.ones(1, 4, 2, 2)), torch.ones(1, 4, 2, 2):
         blind = nn.Sequential(nn.Conv2d(3, 4, 2), nn.Identity())
         blind[1].forward = lambda x, weight=weight: 2 * weight
