@@ -117,16 +117,13 @@ RENAMED = [PATCHIFY.replace("def patchify", "def pieces") + "\npatchify = pieces
 HIDDEN = ["exec('def cut(side, patch): return side // patch')", PATCHIFY[PATCHIFY.index("def p") :]]
 
 
-@pytest.mark.parametrize(
-    ("name", "cells", "said"),
-    [
-        ("patchify", COMPUTED, "uses side, which a cell computes: compute it inside patchify"),
-        ("patchify", RENAMED, "there it would be called patchify, and so it should be here"),
-        ("patchify", HIDDEN, "there it fails (NameError: name 'cut'"),
-        ("multi_head", ["def cut(x):\n    return x", HEADS.replace("m.sqrt(SCALE)", "cut(SCALE)")],
-         "patchify has another cut in my_vit.py: rename one"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "cells", "said"), [
+    ("patchify", COMPUTED, "uses side, which a cell computes: compute it inside patchify"),
+    ("patchify", RENAMED, "there it would be called patchify, and so it should be here"),
+    ("patchify", HIDDEN, "there it fails (NameError: name 'cut'"),
+    ("multi_head", ["def cut(x):\n    return x", HEADS.replace("m.sqrt(SCALE)", "cut(SCALE)")],
+     "patchify has another cut in my_vit.py: rename one"),
+])  # fmt: skip
 def test_what_cannot_stand_in_the_file_is_said_in_a_sentence(file, checked, name, cells, said):
     checked("patchify", PATCHIFY)
     before = file.read_text()

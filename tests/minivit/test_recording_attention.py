@@ -159,20 +159,17 @@ SOME = torch.rand(B, 1, 5, N, generator=torch.Generator().manual_seed(1)) > 0.4
 NONE_FOR_ONE = SOME & (torch.arange(5) > 0)[:, None]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"attn_mask": SOME},
-        {"attn_mask": NONE_FOR_ONE},
-        {"attn_mask": torch.where(NONE_FOR_ONE, 0.5, -math.inf).double()},
-        {"attn_mask": torch.linspace(-1, 1, 5 * N).double().view(5, N)},
-        {"is_causal": True},
-        {"scale": 0.7},
-        {"enable_gqa": True},
-        {"dropout_p": 0.4},
-    ],
-)
+@pytest.mark.parametrize("options", [
+    {},
+    {"attn_mask": SOME},
+    {"attn_mask": NONE_FOR_ONE},
+    {"attn_mask": torch.where(NONE_FOR_ONE, 0.5, -math.inf).double()},
+    {"attn_mask": torch.linspace(-1, 1, 5 * N).double().view(5, N)},
+    {"is_causal": True},
+    {"scale": 0.7},
+    {"enable_gqa": True},
+    {"dropout_p": 0.4},
+])  # fmt: skip
 def test_every_option_of_scaled_dot_product_attention(options):
     kv = 2 if "enable_gqa" in options else 6
     inputs = tensors((B, 6, 5, 4), (B, kv, N, 4), (B, kv, N, 3))
@@ -199,25 +196,22 @@ def test_every_option_of_scaled_dot_product_attention(options):
 ALLOWED = torch.ones(N, N, dtype=torch.bool).tril()
 
 
-@pytest.mark.parametrize(
-    ("made", "called"),
-    [
-        ({}, {}),
-        ({}, {"need_weights": False}),
-        ({}, {"average_attn_weights": False}),
-        ({"batch_first": True}, {"need_weights": False}),
-        ({"bias": False, "kdim": 5, "vdim": 6}, {}),
-        ({"add_bias_kv": True, "add_zero_attn": True}, {"average_attn_weights": False}),
-        ({"add_bias_kv": True, "add_zero_attn": True}, {"need_weights": False}),
-        ({}, {"attn_mask": ~ALLOWED}),
-        ({}, {"attn_mask": ~ALLOWED, "is_causal": True, "need_weights": False}),
-        ({}, {"attn_mask": torch.linspace(-1, 1, N * N).double().view(N, N), "need_weights": False}),
-        ({"batch_first": True}, {"key_padding_mask": torch.arange(N).expand(B, N) > 4, "need_weights": False}),
-        ({"dropout": 0.4}, {"average_attn_weights": False}),
-        ({"dropout": 0.4}, {"need_weights": False}),
-        ({}, {"unbatched": True}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("made", "called"), [
+    ({}, {}),
+    ({}, {"need_weights": False}),
+    ({}, {"average_attn_weights": False}),
+    ({"batch_first": True}, {"need_weights": False}),
+    ({"bias": False, "kdim": 5, "vdim": 6}, {}),
+    ({"add_bias_kv": True, "add_zero_attn": True}, {"average_attn_weights": False}),
+    ({"add_bias_kv": True, "add_zero_attn": True}, {"need_weights": False}),
+    ({}, {"attn_mask": ~ALLOWED}),
+    ({}, {"attn_mask": ~ALLOWED, "is_causal": True, "need_weights": False}),
+    ({}, {"attn_mask": torch.linspace(-1, 1, N * N).double().view(N, N), "need_weights": False}),
+    ({"batch_first": True}, {"key_padding_mask": torch.arange(N).expand(B, N) > 4, "need_weights": False}),
+    ({"dropout": 0.4}, {"average_attn_weights": False}),
+    ({"dropout": 0.4}, {"need_weights": False}),
+    ({}, {"unbatched": True}),
+])  # fmt: skip
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("grad", [False, True])
 def test_every_option_of_torchs_multi_head_attention(made, called, training, grad):

@@ -129,18 +129,15 @@ def dropped(q, k, v):
     return (nn.functional.dropout((q @ k.mT / 2).softmax(-1), 0.0, True) @ v).transpose(1, 2)
 
 
-@pytest.mark.parametrize(
-    "attention",
-    [
-        by_einsum("b i h d", "b j h d -> b i h j"),
-        by_einsum("bihd", "bjhd->bihj"),
-        keys_first,
-        in_logarithms,
-        gate_before,
-        gate_after,
-        dropped,
-    ],
-)
+@pytest.mark.parametrize("attention", [
+    by_einsum("b i h d", "b j h d -> b i h j"),
+    by_einsum("bihd", "bjhd->bihj"),
+    keys_first,
+    in_logarithms,
+    gate_before,
+    gate_after,
+    dropped,
+])  # fmt: skip
 def test_attention_is_recorded_with_heads_before_queries_however_it_is_written(attention):
     q, k, v = inputs = tensors(*[(B, N, HEADS, WIDTH)] * 3)
     module, known = Calls(attention), attended(q, k, v)

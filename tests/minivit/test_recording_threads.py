@@ -45,14 +45,11 @@ def model_of(name):
     return draw(minivit.create("vit_b_32", mlp_ratio=2, classes=3, **sizes)).eval()
 
 
-@pytest.mark.parametrize(
-    ("model", "names"),
-    [
-        ("minivit", ["blocks.0"]),
-        ("minivit", ["blocks.0", "blocks.*.attention.weights"]),
-        ("torchvision", ["encoder.layers.*.self_attention.weights"]),
-    ],
-)
+@pytest.mark.parametrize(("model", "names"), [
+    ("minivit", ["blocks.0"]),
+    ("minivit", ["blocks.0", "blocks.*.attention.weights"]),
+    ("torchvision", ["encoder.layers.*.self_attention.weights"]),
+])  # fmt: skip
 def test_every_thread_records_what_it_computes(model, names):
     model = model_of(model)
 

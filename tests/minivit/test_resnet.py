@@ -50,14 +50,11 @@ def compare(theirs, images):
 
 
 @DTYPES
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [
-        ("resnet18", (64, 40)),
-        ("resnet50", (64, 40)),
-        *(pytest.param(name, (224, 224), marks=pytest.mark.full) for name in TORCHVISIONS),
-    ],
-)
+@pytest.mark.parametrize(("name", "size"), [
+    ("resnet18", (64, 40)),
+    ("resnet50", (64, 40)),
+    *(pytest.param(name, (224, 224), marks=pytest.mark.full) for name in TORCHVISIONS),
+])  # fmt: skip
 def test_resnets_equal_torchvisions_in_logits_maps_and_gradients(name, size, dtype):
     theirs = getattr(torchvision.models, name)()
     draw(theirs.to(dtype).eval())
@@ -65,15 +62,12 @@ def test_resnets_equal_torchvisions_in_logits_maps_and_gradients(name, size, dty
 
 
 @DTYPES
-@pytest.mark.parametrize(
-    ("block", "stages", "width", "stem"),
-    [
-        (BLOCKS[0], (1, 2, 1), 16, "3x3"),
-        (BLOCKS[1], (2, 1), 12, "3x3"),
-        (BLOCKS[1], (1, 1, 1, 1), 128, "7x7"),  # the widths of ResNet152x2
-        (BLOCKS[0], (1,), 5, "7x7"),
-    ],
-)
+@pytest.mark.parametrize(("block", "stages", "width", "stem"), [
+    (BLOCKS[0], (1, 2, 1), 16, "3x3"),
+    (BLOCKS[1], (2, 1), 12, "3x3"),
+    (BLOCKS[1], (1, 1, 1, 1), 128, "7x7"),  # the widths of ResNet152x2
+    (BLOCKS[0], (1,), 5, "7x7"),
+])  # fmt: skip
 def test_other_widths_stages_and_stems_equal_those_made_of_torchvisions_blocks(
     block, stages, width, stem, dtype
 ):

@@ -32,13 +32,10 @@ def test_models_have_torchvisions_sizes_and_weights(name, listed):
     assert (entry.image_size, entry.patch_size) == ((224, 224), patches)
 
 
-@pytest.mark.parametrize(
-    ("theirs", "ours"),
-    [
-        (torchvision.models.resnet50, ResNetConfig()),
-        (lambda: VisionTransformer(32, 4, 2, 4, 64, 256), ViTConfig(32, 4, dim=64, depth=2, heads=4)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("theirs", "ours"), [
+    (torchvision.models.resnet50, ResNetConfig()),
+    (lambda: VisionTransformer(32, 4, 2, 4, 64, 256), ViTConfig(32, 4, dim=64, depth=2, heads=4)),
+])  # fmt: skip
 def test_an_untrained_model_starts_as_torchvisions(theirs, ours):
     torch.manual_seed(0)
     theirs = minivit.from_torchvision(theirs()).state_dict()

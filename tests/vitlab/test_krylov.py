@@ -57,15 +57,12 @@ def symmetric(values, seed=0):
     return q @ torch.diag_embed(values) @ q.mT
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        torch.linspace(-3, 5, 12).double(),
-        torch.tensor([2.0] * 5 + [-1.0] * 7).double(),  # the start reaches two dimensions alone
-        torch.zeros(12).double(),
-        torch.logspace(-12, 0, 12).double(),
-    ],
-)
+@pytest.mark.parametrize("values", [
+    torch.linspace(-3, 5, 12).double(),
+    torch.tensor([2.0] * 5 + [-1.0] * 7).double(),  # the start reaches two dimensions alone
+    torch.zeros(12).double(),
+    torch.logspace(-12, 0, 12).double(),
+])  # fmt: skip
 def test_lanczos_finds_every_eigenvalue_in_as_many_steps_as_dimensions(values):
     matrices, state = symmetric(torch.stack([values, values.flip(0)])), torch.get_rng_state()
     found = krylov.lanczos(times(matrices), random(2, 12, seed=1), 99)

@@ -36,19 +36,16 @@ def unwound(model, images, at):
     return found
 
 
-@pytest.mark.parametrize(
-    ("name", "changes"),
-    [
-        ("vit_8px", {"pool": "class"}),
-        ("vit_8px", {"image_size": (8, 12), "window": 2}),
-        ("vit_8px", {"local": 3, "positions": "sincos2d"}),
-        ("vit_8px", {"removed": ["norm"]}),
-        ("mixer_8px", {"image_size": (8, 12)}),
-        ("feedforward_8px", {}),
-        ("vit_8px", {"stem": "conv"}),
-        ("vit_8px", {"patch_size": 4, "dim": 16}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "changes"), [
+    ("vit_8px", {"pool": "class"}),
+    ("vit_8px", {"image_size": (8, 12), "window": 2}),
+    ("vit_8px", {"local": 3, "positions": "sincos2d"}),
+    ("vit_8px", {"removed": ["norm"]}),
+    ("mixer_8px", {"image_size": (8, 12)}),
+    ("feedforward_8px", {}),
+    ("vit_8px", {"stem": "conv"}),
+    ("vit_8px", {"patch_size": 4, "dim": 16}),
+])  # fmt: skip
 def test_class_tokens_masks_stems_and_images_that_are_not_square(name, changes):
     heads = {"heads": 2} if name == "vit_8px" else {}
     model = made(name, **{"dim": 24, "depth": 2} | heads | changes)
