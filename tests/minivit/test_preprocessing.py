@@ -145,10 +145,8 @@ def test_what_is_no_image_and_settings_that_cannot_be_are_refused():
         (long, "at most 64 megapixels once resized: 1 x 9000000 pixels become (8, 72000000)"),
         ("cat.jpg", "a PIL image or a uint8 tensor: got str"),
     ]
-    assert_refused(
-        (partial(prepare, given), (TypeError, ValueError), re.escape(said))
-        for given, said in refused
-    )
+    errors = TypeError, ValueError
+    assert_refused((partial(prepare, given), errors, re.escape(said)) for given, said in refused)
     assert_refused([
         (settings(8.0, 8), ValueError, "8.0"),
         (settings((8, 9), 8), ValueError, r"at least size: got size=\(8, 9\), resize=\(8, 8\)"),

@@ -12,8 +12,7 @@ from vit_pytorch import na_vit_nested_tensor
 
 import minivit
 from minivit import record, replace
-from tests.minivit.test_recording import Calls
-from tests.parity import draw, given
+from tests.parity import Function, draw, given
 from tests.refusals import unchecked
 from tests.vitlab.instruments import models as everybody
 
@@ -64,10 +63,8 @@ def exact(name):
 def by_hand(x, maps):
     """Weights from an attention module's input ``[batch, tokens, dim]`` and its own parameters."""
     w_q, w_k, b_q, b_k = maps
-    q, k = (
-        (x @ w.T + b).unflatten(-1, (HEADS, -1)).transpose(1, 2)
-        for w, b in ((w_q, b_q), (w_k, b_k))
-    )
+    tokens = x @ w_q.T + b_q, x @ w_k.T + b_k
+    q, k = (y.unflatten(-1, (HEADS, -1)).transpose(1, 2) for y in tokens)
     weights = (torch.einsum("bhqd,bhkd->bhqk", q, k) / math.sqrt(DIM // HEADS)).exp()
     return weights / weights.sum(-1, keepdim=True)
 
@@ -173,7 +170,7 @@ NONE_FOR_ONE = SOME & (torch.arange(5) > 0)[:, None]
 def test_every_option_of_scaled_dot_product_attention(options):
     kv = 2 if "enable_gqa" in options else 6
     inputs = tensors((B, 6, 5, 4), (B, kv, N, 4), (B, kv, N, 3))
-    module = Calls(F.scaled_dot_product_attention)
+    module = Function(F.scaled_dot_product_attention)
     torch.manual_seed(3)
     with sdpa_kernel(SDPBackend.MATH):
         plain = module(*inputs, **options)
@@ -262,7 +259,7 @@ def test_a_softmax_that_is_written_out_in_each_of_several_calls_but_not_behind_a
     (scores,) = tensors((B, HEADS, N, N))
     named = lambda s: torch.softmax(s, dim=3)  # noqa: E731
     for softmax in (lambda s: s.softmax(-1), named, lambda s: F.softmax(s, -1), nn.Softmax(-1)):
-        part, fails = Calls(softmax), Calls(lambda s, softmax=softmax: softmax(s).view(0))
+        part, fails = Function(softmax), Function(lambda s, softmax=softmax: softmax(s).view(0))
         model = nn.ModuleList([fails, part])
         with record(model, "0.weights", "1.weights") as seen:
             pytest.raises(RuntimeError, fails, scores).match("invalid for input")
@@ -283,7 +280,7 @@ def test_weights_that_cannot_be_told_are_an_error_that_names_them():
         (softmax, (B, 1, HEADS, 5, N), r"has \[\[2, 1, 3, 5, 7\]\].*cannot be told apart"),
         (lambda s: softmax(softmax(s)), (B, HEADS, 5, N), "more than once for 'mlp' in one"),
     ):  # fmt: skip
-        model = nn.ModuleDict({"mlp": Calls(function), "attn": Calls(softmax)})
+        model = nn.ModuleDict({"mlp": Function(function), "attn": Function(softmax)})
         with pytest.raises(RuntimeError, match=said), record(model, "mlp.weights", "attn.weights"):
             model["attn"](torch.rand(B, HEADS, 5, N))
             model["mlp"](torch.rand(shape))
@@ -333,9 +330,8 @@ def test_what_is_recorded_of_parts_after_a_compiled_call_is_what_runs(how):
         with record(model, *wanted) as seen:
             call(images)
     found = {name.replace("._orig_mod", ""): tensor for name, tensor in seen.items()}
-    assert known.keys() <= found.keys() and ("_orig_mod" in str([*seen])) == (
-        how == "blocks replaced"
-    )
+    assert known.keys() <= found.keys()
+    assert any("_orig_mod" in name for name in seen) == (how == "blocks replaced")
     for name, tensor in known.items():
         close(found[name], tensor, 1e-12)
     torch.compiler.reset()

@@ -129,9 +129,8 @@ def test_bad_input_is_one_line_and_exit_code_2(digits, pictures, grey, tmp_path,
     ):
         assert re.search(said, error(capsys, *arguments)), said
     assert not new.exists()
-    assert "try a learning rate below 1e+08" in error(
-        capsys, *train, "DIGITS", "--learning-rate", 1e8
-    )
+    advice = error(capsys, *train, "DIGITS", "--learning-rate", 1e8)
+    assert "try a learning rate below 1e+08" in advice
 
 
 def test_auto_takes_the_device_there_is(monkeypatch):

@@ -77,10 +77,8 @@ def test_an_activation_is_what_the_module_gives_and_its_gradient_reaches_the_ima
     with minivit.record(model, name) as seen:
         model(images.requires_grad_())
     assert torch.equal(function(images), seen[name])
-    gradients = [
-        torch.autograd.grad((x.flatten(1).square() * weight).sum(), images)[0]
-        for x in (function(images), seen[name])
-    ]
+    sums = [(x.flatten(1).square() * weight).sum() for x in (function(images), seen[name])]
+    gradients = [torch.autograd.grad(total, images)[0] for total in sums]
     assert gradients[0].any() and torch.equal(*gradients)
     model.blocks[2].register_forward_pre_hook(lambda *_: pytest.fail("runs behind the activation"))
     activation(model, "blocks.1")(images)

@@ -71,10 +71,9 @@ def test_the_class_is_read_from_the_patches():
     labels = torch.arange(80) % 2
     images = labels.double()[:, None, None, None].expand(80, 1, 4, 6)  # 2 x 3 patches
     data, test = (images[:60], labels[:60]), (images[60:], labels[60:])
-    first, rest = (
-        probes(Planted(*places), data, test, "layer", grid=(2, 3))["layer"].accuracy
-        for places in ([0], range(1, 7))
-    )
+    planted = Planted(0), Planted(*range(1, 7))
+    found = [probes(model, data, test, "layer", grid=(2, 3)) for model in planted]
+    first, rest = (one["layer"].accuracy for one in found)
     assert rest == 1 and first < 0.8
 
 

@@ -81,16 +81,11 @@ def test_the_error_of_the_scale_is_foretold(dtype):
         assert trusted.all() == (dtype == torch.float64 or spread < 1)
 
 
-def affine(spread=1.0):
-    """An embedding's matrix, its offsets for 5 tokens, and tokens in its image."""
-    weight, offset = random(20, 12, seed=4), spread * random(5, 20, seed=5)
-    return weight, offset, random(2, 5, 12, seed=6) @ weight.mT + offset
-
-
 @pytest.mark.parametrize("eps", [0, 1e-6])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_fibres_meet_the_image_of_an_embedding_in_the_token_they_came_from(eps, dtype):
-    weight, offset, x = affine()
+    weight, offset = random(20, 12, seed=4), random(5, 20, seed=5)  # an embedding's
+    x = random(2, 5, 12, seed=6) @ weight.mT + offset
     norm = norm_of(20, eps).to(dtype)
     tokens, _ = meeting(fibre(norm, norm(x.to(dtype))), weight, offset)
     u = torch.finfo(dtype).eps

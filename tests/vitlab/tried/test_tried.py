@@ -72,9 +72,8 @@ def test_the_numbers_of_another_model_would_be_seen(instrument, monkeypatch):
         parameter.mul_(1.3)
     with torch.no_grad():
         INSTRUMENTS[instrument](model, images, about)
-        monkeypatch.setattr(
-            analysis, instrument, lambda _, *args, **how: right(other, *args, **how)
-        )
+        of_other = lambda _, *args, **how: right(other, *args, **how)  # noqa: E731
+        monkeypatch.setattr(analysis, instrument, of_other)
         with pytest.raises(AssertionError):
             INSTRUMENTS[instrument](model, images, about)
 
