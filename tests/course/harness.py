@@ -9,6 +9,7 @@ import linecache
 import resource
 import runpy
 import signal
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -56,9 +57,18 @@ def notebook_function(tag: str, name: str, *paths: Path) -> str:
 
 @cache
 def answers(name: str) -> dict[str, Any]:
-    """What the file of a chapter's answers has, by the name of one of its exercises."""
+    """What the file of a chapter's answers has, by the name of one of its exercises.
+
+    The rows of its tables come by exercise, without it.
+    """
     chapter = EXERCISES[name].__module__.removeprefix("course.check.")
-    return runpy.run_path(str(Path(__file__).with_name(f"{chapter}.py")))
+    file = runpy.run_path(str(Path(__file__).with_name(f"{chapter}.py")))
+    tables: dict[str, Any] = {}
+    for kind in "ALSO_RIGHT", "WRONG", "EQUIVALENT":
+        tables[kind] = defaultdict(list)
+        for exercise, *row in file.get(kind, ()):
+            tables[kind][exercise].append(row)
+    return file | tables
 
 
 def run(name: str, source: str) -> Report:

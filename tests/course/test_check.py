@@ -61,30 +61,19 @@ FAULTS_OF_FORM = {
     "shape": ("has shape [1", lambda solve: lambda x: solve(x)[None]),
     "dtype": ("has dtype torch.complex64", lambda solve: lambda x: solve(x).to(torch.complex64)),
     "not a number": ("NaN", lambda solve: lambda x: solve(x) * float("nan")),
-    "changes an input": (
-        "changes its argument 1 in place, and so the caller's own tensor",
-        lambda solve: lambda x: (solve(x), x.add_(1))[0],
-    ),
-    "raises": (
-        'IndexError in the line "raise error": a word',
-        lambda solve: raising(IndexError("a word")),
-    ),
-    "what torch does not implement": (
-        "not implemented for 'Bool'",
-        lambda solve: raising(NotImplementedError("'addmm' not implemented for 'Bool'")),
-    ),
+    "changes an input": ("changes its argument 1 in place, and so the caller's own tensor", lambda solve: lambda x: (solve(x), x.add_(1))[0]),
+    "raises": ('IndexError in the line "raise error": a word', lambda solve: raising(IndexError("a word"))),
+    "what torch does not implement": ("not implemented for 'Bool'", lambda solve: raising(NotImplementedError("'addmm' not implemented for 'Bool'"))),
     "takes no arguments": ("TypeError", lambda solve: lambda: None),
     "not a function": ("was given something of type int. Pass the function", lambda solve: 3),
-}
+}  # fmt: skip
+SOLVED = {"tensor": (check_doubled, lambda x: 2 * x), "number": (check_summed, torch.sum)}
 
 
-@pytest.mark.parametrize(
-    ("check", "solve"),
-    [(check_doubled, lambda x: 2 * x), (check_summed, torch.sum)],
-    ids=["tensor", "number"],
-)
+@pytest.mark.parametrize("kind", SOLVED)
 @pytest.mark.parametrize("fault", FAULTS_OF_FORM)
-def test_a_fault_of_form_is_named_before_the_mechanisms_are_tested(check, solve, fault):
+def test_a_fault_of_form_is_named_before_the_mechanisms_are_tested(kind, fault):
+    check, solve = SOLVED[kind]
     fragment, spoil = FAULTS_OF_FORM[fault]
     assert check(solve).passed
     report = check(spoil(solve))

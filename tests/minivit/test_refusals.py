@@ -98,11 +98,8 @@ CREATED = {
     "xyz": [({}, "no model 'xyz': there are vit_b_16, vit_b_32")],
     None: [({}, "there is no model None: there are vit_b_16")],
 }  # fmt: skip
-CREATIONS = [
-    (partial(minivit.create, name, **changes), value)
-    for name, cases in CREATED.items()
-    for changes, value in cases
-]
+CREATIONS = [(partial(minivit.create, name, **changes), value)
+             for name, cases in CREATED.items() for changes, value in cases]  # fmt: skip
 
 
 @pytest.mark.parametrize(("call", "value"), [*FUNCTIONS, *CREATIONS])

@@ -130,11 +130,9 @@ def test_heads_that_are_off_add_nothing_and_patches_move_and_are_covered_as_imag
 def test_a_model_of_another_shape_than_square_is_run_as_torch_runs_it(answers):
     others = {type(config_for(name)[0]).__name__ for name in set(shipped()) - set(RUNS)}
     assert others <= {"HybridConfig"}, "shipped models of all other kinds run"
-    of = minivit.create(
-        "vit_32px", image_size=(8, 12), patch_size=(2, 4), depth=2, pool="class", classes=3
-    )
-    draw(of)
-    of.eval().preprocess = minivit.Preprocess((8, 12), (8, 12))
+    sizes = {"image_size": (8, 12), "patch_size": (2, 4), "depth": 2, "classes": 3}
+    of = draw(minivit.create("vit_32px", pool="class", **sizes)).eval()
+    of.preprocess = minivit.Preprocess((8, 12), (8, 12))
     of.classes = ["a", "b", "c"]
     rounded(of)
     seen = images(of, 2)

@@ -103,11 +103,10 @@ def test_the_gradient_of_every_parameter_is_that_of_autograd(removed):
     ours = page(GRADIENT, as_page(of, images, labels))
     assert abs(ours["loss"] / loss.item() - 1) < 1e-12
     assert (torch.tensor(ours["logits"]).double() - logits.flatten()).abs().max() < 1e-6
-    found = {
-        f"{layer}.{part}": torch.tensor(values, dtype=torch.float64)
-        for layer, parts in ours["gradient"].items()
-        for part, values in parts.items()
-    }
+    found = {}
+    for layer, parts in ours["gradient"].items():
+        for part, values in parts.items():
+            found[f"{layer}.{part}"] = torch.tensor(values, dtype=torch.float64)
     theirs = {name: p.grad for name, p in of.named_parameters() if p.grad is not None}
     assert found.keys() == theirs.keys(), "of the parts that are there, and of no other"
     for name, expected in theirs.items():
@@ -156,9 +155,8 @@ def test_the_first_weights_are_drawn_as_minivit_draws_them():
     layers = page("return training.untrained({ seed: 3 }).layers", {})
     torch.manual_seed(0)
     theirs = minivit.ViT(sized()).state_dict()
-    assert {
-        f"{a}.{b}" for a, parts in layers.items() for b in parts if b != "shape"
-    } == theirs.keys()
+    names = {f"{layer}.{part}" for layer, parts in layers.items() for part in parts}
+    assert {name for name in names if not name.endswith(".shape")} == theirs.keys()
     for name, expected in theirs.items():
         layer, _, part = name.rpartition(".")
         ours = torch.tensor(layers[layer][part])
@@ -178,10 +176,8 @@ def begin(count=1259, **how):
 
 
 def test_a_seed_gives_one_curve():
-    first, same, other = (
-        [told["loss"] for told in page(TRAIN, begin(100, seed=seed, until=12))["told"]]
-        for seed in (1, 1, 2)
-    )
+    runs = [page(TRAIN, begin(100, seed=seed, until=12))["told"] for seed in (1, 1, 2)]
+    first, same, other = ([told["loss"] for told in run] for run in runs)
     assert first == same != other
     assert abs(first[0] - torch.tensor(10.0).log()) < 1e-6, "it begins at chance"
 

@@ -139,9 +139,8 @@ def test_a_walk_leads_nearer_at_each_step_to_another_image_with_the_same_logits_
         assert away[-1] == pytest.approx(torch.dist(shown[-1], sides[goal].double() / 255).item())
         values = torch.tensor([point["value"] for point in points], dtype=torch.float64)
         off = (values - values[0]).abs().amax(1)
-        assert off.max() <= 1e-6 and off.tolist() == pytest.approx(
-            [p["off"] for p in points], abs=1e-12
-        )
+        said = [point["off"] for point in points]
+        assert off.max() <= 1e-6 and off.tolist() == pytest.approx(said, abs=1e-12)
         one, other = logits(shown[[0, -1]].tolist())
         assert (one - other).abs().max() < 1e-4
         assert one.tolist() == pytest.approx(points[0]["value"], abs=1e-4)

@@ -129,9 +129,8 @@ def test_bad_input_is_one_line_and_exit_code_2(digits, pictures, grey, tmp_path,
     ):
         assert re.search(said, error(capsys, *arguments)), said
     assert not new.exists()
-    assert "try a learning rate below 1e+08" in error(
-        capsys, *train, "DIGITS", "--learning-rate", 1e8
-    )
+    advice = error(capsys, *train, "DIGITS", "--learning-rate", 1e8)
+    assert "try a learning rate below 1e+08" in advice
 
 
 def test_auto_takes_the_device_there_is(monkeypatch):
@@ -170,14 +169,11 @@ TRAINING = ["tqdm", "filelock", "sklearn", "torchvision", "matplotlib"]
 ONE_STEP = "train --data DIGITS --steps 1 --fraction 0.1 --device cpu --threads 1 --out"
 
 
-@pytest.mark.parametrize(
-    ("packages", "command", "code", "text"),
-    [
-        (TRAINING, "train --data DIGITS --out", 2, "No module named 'sklearn.*train"),
-        (["onnx"], "export digits_vit --out", 2, r"onnx\]"),
-        (["matplotlib"], ONE_STEP, 0, r"no figures of the training.*figures\]"),
-    ],
-)
+@pytest.mark.parametrize(("packages", "command", "code", "text"), [
+    (TRAINING, "train --data DIGITS --out", 2, "No module named 'sklearn.*train"),
+    (["onnx"], "export digits_vit --out", 2, r"onnx\]"),
+    (["matplotlib"], ONE_STEP, 0, r"no figures of the training.*figures\]"),
+])  # fmt: skip
 def test_a_package_that_is_missing_is_one_line_with_what_to_install(
     tmp_path, packages, command, code, text
 ):

@@ -1,4 +1,6 @@
-"""What students get of a chapter, and how its cells wait for what is not written yet."""
+"""What students get of a chapter, how its cells wait for what is not written yet, and what is handed out."""
+
+import re
 
 import nbformat
 import pytest
@@ -6,7 +8,8 @@ from nbclient import NotebookClient
 
 from book.tools.address import ROOT
 from book.tools.edition.student import INSTEAD, exchange, needs, rewrite
-from book.tools.notebooks import read, tags
+from book.tools.notebooks import cells, read, tags
+from book.tools.wheels import NAMES
 from course import check
 from course.handout import written, written_or
 from minivit import patches
@@ -108,3 +111,38 @@ def test_a_solution_does_not_replace_what_the_reader_has_written():
         assert space["f"](1) == expected
         exec(text.replace("book", "book, changed"), space)
         assert space["f"](1) == expected.replace("book", "book, changed")
+
+
+CHAPTERS = sorted(path.name for path in ROOT.glob("book/*.ipynb"))
+
+
+def test_it_has_notebooks_with_folded_code_packages_and_nothing_else_that_python_reads(handed_out):
+    assert sorted(path.name for path in handed_out.glob("*.ipynb")) == CHAPTERS
+    assert {path.name for path in handed_out.glob("wheels/*")} == set(NAMES)
+    assert not list(handed_out.rglob("*.py"))
+    for path in handed_out.glob("*.ipynb"):
+        title, line, *_ = cells(path)
+        assert title.source.startswith("# ") and line.source.startswith("%pip install wheels/")
+        folded = [cell for cell in cells(path) if "hide-input" in tags(cell)]
+        assert folded and all(cell.metadata.jupyter.source_hidden for cell in folded)
+    pins = set(re.findall(r"^([\w.-]+)==", (handed_out / "requirements.txt").read_text(), re.M))
+    assert {"torch", "jupyterlab", "PyYAML"} <= pins
+    assert not {"sphinx", "pytest", "timm"} & pins
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_each_notebook_runs_from_top_to_bottom(handed_out, packages, name, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(packages))
+    path = handed_out / name
+    notebook = read(path)
+    del notebook.cells[1]  # the packages are unpacked
+    resources = {"metadata": {"path": path.parent}}
+    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()
+    for cell in notebook.cells:
+        printed = " ".join(out.get("text", "") for out in cell.get("outputs", []))
+        if "This cell waits for your" in printed:
+            assert "# needs: " in cell.source
+        if cell.source.startswith("check."):
+            (out,) = cell.outputs
+            assert "not attempted yet" in out.data["text/plain"]

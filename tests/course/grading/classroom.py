@@ -72,7 +72,8 @@ def first(body: str, imports: str = "import torch") -> dict[str, str]:
 
 def wrong(turn: int) -> dict[str, str]:
     """To each exercise the wrong answer whose turn it is."""
-    return {name: f"{name} = WRONG[{name!r}][{turn % WRONG[name]}][1]" for name in NAMES}
+    rows = "[answer for name, _, answer in WRONG if name =="
+    return {name: f"{name} = {rows} {name!r}][{turn % WRONG[name]}]" for name in NAMES}
 
 
 def notebook(answers: dict[str, str], before: str = "", after: str = "", full=False) -> str:

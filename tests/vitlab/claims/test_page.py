@@ -22,14 +22,6 @@ BASELINES = {"far": 99.0, "none": math.inf}
 TWIN = Measured(0.1, EACH - 0.25)
 
 
-def refuse(subject):
-    raise NotApplicable("no <b>attention</b> | at all")
-
-
-def fail(subject):
-    return {}["x"]
-
-
 @pytest.fixture(scope="module")
 def report():
     """An audit with every state, of names that are no HTML."""
@@ -38,8 +30,8 @@ def report():
         functions = (
             lambda subject: Measured(0.35, EACH, BASELINES, CURVES, TWIN),
             lambda subject: Measured(-0.2, EACH[:1]),
-            refuse,
-            fail,
+            small.raising(NotApplicable("no <b>attention</b> | at all")),
+            small.raising(KeyError("x")),
         )
         for name, function in zip(measurements, functions, strict=True):
             measurements[name] = Measurement(name, function)

@@ -6,7 +6,6 @@ import torch
 
 import minivit
 from tests.parity import close
-from tests.refusals import assert_refused
 from tests.vitlab.instruments.test_curvature import LABELS, flat, images, loss_of, normed, small
 from tests.vitlab.test_krylov import symmetric, times
 from vitlab.instruments import density, filter_normalised, landscape
@@ -80,15 +79,3 @@ def test_random_directions_have_the_models_lengths_filter_by_filter_and_leave_th
     parts = loss.split(filter_normalised(loss, random_like(loss.point)))
     assert not parts["class_token"].any()  # is no filter, and a filter of zero stays
     assert not parts["head.weight"][0].any() and parts["head.weight"].isfinite().all()
-
-
-def test_what_is_no_plane_is_refused():
-    model, x = small(), images()
-    assert_refused([
-        (lambda: landscape(model, x, LABELS, points=4), ValueError, "odd number of points: got .*and 4"),
-        (lambda: landscape(model, x, LABELS, directions=1, radius=float("nan")), ValueError, "a number as radius: got nan"),
-        (lambda: landscape(model, x, LABELS, directions=1.5), ValueError, "or a whole number as directions: got 1.5"),
-        (lambda: landscape(model, x, LABELS, directions=0), ValueError, r"as directions: got 0"),
-        (lambda: landscape(model, x, LABELS, directions=3), ValueError, "expected from 1 to 2 as directions: got 3"),
-        (lambda: landscape(model, x, LABELS, directions=torch.ones(1, 5)), ValueError, r"got \[1, 5\]"),
-    ])  # fmt: skip

@@ -48,9 +48,8 @@ def test_everybodys_branches_with_their_mean_and_with_each_others(name):
 @pytest.mark.parametrize("block", [models.KnownBlock, models.SharedBlock])
 def test_attention_that_is_the_same_for_all_images_is_lost_by_zero_and_not_by_mean(block):
     weights = torch.rand(HEADS, 12, 12, generator=torch.Generator().manual_seed(0))
-    model = models.Known(
-        weights / weights.sum(-1, keepdim=True), torch.eye(12).expand(HEADS, -1, -1)
-    )
+    weights /= weights.sum(-1, keepdim=True)
+    model = models.Known(weights, torch.eye(12).expand(HEADS, -1, -1))
     model.blocks = nn.ModuleList(block(part.weights) for part in model.blocks)
     zero, mean, other = (head_importance(model, images(3), by=by) for by in get_args(By))
     whole = torch.full((2, HEADS), zero.whole_loss).double()
@@ -91,10 +90,8 @@ def test_other_images_of_reference_take_the_place_in_their_mean_or_one_each():
     for new in given.mean(0, keepdim=True), given[[0, 1, 0]], given[[1, 0, 1]]:
         with hooked(model, [name], placed(new)):
             known.append(pytest.approx(loss_of(model, x, labels), rel=1e-5))
-    mean, drawn = (
-        branch_importance(model, x, labels, name, by=by, reference=two, batch_size=2).loss.item()
-        for by in ("mean", "resample")
-    )
+    found = partial(branch_importance, model, x, labels, name, reference=two, batch_size=2)
+    mean, drawn = (found(by=by).loss.item() for by in ("mean", "resample"))
     assert mean == known[0] and drawn in known[1:]
 
 

@@ -1,15 +1,11 @@
 """What heads read from the tokens of every block, and the norms of these tokens."""
 
-from functools import partial
-
 import pytest
 import torch
 
 import minivit
-from tests.parity import draw
-from tests.refusals import assert_refused, unchecked
+from tests.refusals import unchecked
 from tests.vitlab.instruments.models import DEPTH, MODELS, Known, everybodys, images
-from tests.vitlab.tried.architectures import of_timm
 from tests.vitlab.tried.by_hand import ends
 from vitlab.instruments import logit_lens, token_norms
 
@@ -39,22 +35,6 @@ def test_everybodys_heads_read_every_token(name):
         for token in 0, 4, tokens - 1:
             known = HEADS[name](model, x[:, token : token + 1])
             torch.testing.assert_close(rows[:, token], known.double(), rtol=1e-4, atol=1e-5)
-
-
-def test_where_there_is_no_lens_or_what_has_no_tokens_it_says_so():
-    skips = draw(minivit.create("vit_32px", depth=2))  # what it answers needs the images too
-    skips.register_forward_hook(
-        lambda _, read, answers: answers + read[0].mean((2, 3)).sum(1)[:, None]
-    )
-    swin = of_timm("swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1))()
-    lens, x = partial(partial, logit_lens), images(2, (32, 32))
-    assert_refused([
-        (lens(minivit.create("resnet_32px"), x), ValueError, "ResNet has no row of blocks from tokens"),
-        (lens(minivit.create("alternet_32px"), x), ValueError, "Hybrid has no row of blocks from tokens"),
-        (lens(skips, x), ValueError, "what ViT answers does not follow from what 'blocks.1' gives"),
-        (partial(token_norms, swin, torch.rand(1, 3, 56, 56)), ValueError, "has no row of blocks"),
-        (partial(token_norms, minivit.create("vit_32px"), x, grid=(3, 3)), ValueError, r"\[2, 64, \d+\] is neither tokens of a known grid"),
-    ])  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODELS)

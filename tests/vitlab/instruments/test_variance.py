@@ -27,10 +27,9 @@ def test_everybodys_streams_and_branches_are_those_of_their_patches(name):
     blocks, extra = [MODELS[name][1].format(i) for i in range(2)], MODELS[name][3]
     found = branch_variance(model, pictures)
     parts = ends(model, pictures, [*blocks, *found.names])
-    variances = {
-        part: [variance_over_positions(x[:, extra:]).mean() for x in both]
-        for part, both in parts.items()
-    }
+    variances = {}
+    for part, both in parts.items():
+        variances[part] = [variance_over_positions(x[:, extra:]).mean() for x in both]
     assert len(found.names) == 4 and found.names[2] == f"{blocks[1]}.{MODELS[name][2]}"
     before, reads, branch, after = found.values
     for part, read, given in zip(found.names, reads, branch, strict=True):

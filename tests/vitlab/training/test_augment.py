@@ -98,9 +98,8 @@ def test_as_many_operations_befall_an_image_as_the_recipe_says(monkeypatch):
     strength = torch.stack([*strengths[0], *strengths[1]], 1)
     assert ((strength != 0).sum(1) == 3).all()
     assert (strength != 0).sum(0).tolist() == pytest.approx([300] * 8, abs=60)
-    assert strength.abs().amax(0).tolist() == pytest.approx(
-        [math.radians(15), *[0.15] * 3, *[0.4] * 4]
-    )
+    largest = [math.radians(15), *[0.15] * 3, *[0.4] * 4]
+    assert strength.abs().amax(0).tolist() == pytest.approx(largest)
 
 
 def test_cutout_covers_one_rectangle_of_mid_grey():

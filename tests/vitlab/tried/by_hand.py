@@ -147,9 +147,8 @@ def relevances(weights: list[Tensor]) -> list[Tensor]:
     total = torch.eye(weights[0].shape[-1]).double().expand(len(weights[0]), -1, -1)
     totals = []
     for one in weights:
-        slope = torch.zeros_like(one) if one.grad is None else one.grad
         total = merged(total, one.shape[-1])
-        total = total + (one.detach() * slope).double().clamp(min=0).mean(1) @ total
+        total = total + (one.detach() * one.grad).double().clamp(min=0).mean(1) @ total
         totals.append(total)
     return totals
 
