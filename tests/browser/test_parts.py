@@ -89,9 +89,7 @@ def test_it_answers_to_the_hand_and_to_the_keyboard_tells_it_and_follows(root: L
 
 
 @pytest.mark.parametrize("part", ["patches"])
-def test_a_photograph_of_the_reader_is_read_and_a_damaged_one_changes_nothing(
-    root: Locator, tmp_path: Path
-):
+def test_a_photograph_is_read_and_a_damaged_one_changes_nothing(root: Locator, tmp_path: Path):
     before = drawn(root)
     (tmp_path / "broken.png").write_bytes(b"no image")
     choose = root.locator("input[type=file]")
@@ -103,9 +101,7 @@ def test_a_photograph_of_the_reader_is_read_and_a_damaged_one_changes_nothing(
     root.page.wait_for_function(f"before => {canvases} != before", arg=before)
 
 
-def test_they_work_from_a_folder_and_are_pictures_without_scripts(
-    browser: Browser, without_scripts: Page, site: str
-):
+def test_they_work_from_a_folder(browser: Browser, without_scripts: Page, site: str):
     assert len({page for _, page in PARTS}) >= 12 and len(dict(PARTS)) >= 13
     for part, where in PARTS:
         page = browser.new_page()

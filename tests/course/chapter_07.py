@@ -8,9 +8,8 @@ from scipy import optimize, stats
 
 
 def mixed_loss(logits, labels, order, share, smoothing):
-    own, other = (
-        F.cross_entropy(logits, y, label_smoothing=smoothing) for y in (labels, labels[order])
-    )
+    loss = partial(F.cross_entropy, logits, label_smoothing=smoothing)
+    own, other = loss(labels), loss(labels[order])
     return share * own + (1 - share) * other
 
 

@@ -40,9 +40,8 @@ def integrated_gradients(images, baseline, score, steps):
 
 
 def effective_keys(weights):
-    return torch.stack(
-        [torch.stack([entropy(row).exp() for row in head]).mean() for head in weights]
-    )
+    counts = [[entropy(row).exp() for row in head] for head in weights]
+    return torch.stack([torch.stack(head).mean() for head in counts])
 
 
 WRONG = [

@@ -40,11 +40,8 @@ def notebook_function(tag: str, name: str, *paths: Path) -> str:
         sources = [source for source in tagged if name in _defined(source)]
         if sources:
             break
-    if len(sources) != 1:
-        raise ValueError(
-            f"{path} has {len(sources)} cells tagged {tag!r} that define {name}(), expected one"
-        )
-    used = {node.id for node in ast.walk(ast.parse(sources[0])) if isinstance(node, ast.Name)}
+    (source,) = sources
+    used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     imports = [
         ast.unparse(node)
         for cell in cells
@@ -52,7 +49,7 @@ def notebook_function(tag: str, name: str, *paths: Path) -> str:
         if isinstance(node, ast.Import | ast.ImportFrom)
         and used & {(alias.asname or alias.name).split(".")[0] for alias in node.names}
     ]
-    return "\n".join([*dict.fromkeys(imports), sources[0]])
+    return "\n".join([*dict.fromkeys(imports), source])
 
 
 @cache

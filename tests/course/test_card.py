@@ -57,9 +57,7 @@ def test_every_word_has_a_colour_by_day_and_by_night():
         assert name and len(re.findall(rf"^  {name[1]}: #", style, re.MULTILINE)) == 2, word
 
 
-def test_the_terminal_prints_a_card_for_each_id_and_one_line_for_an_unknown_one(
-    monkeypatch, capsys
-):
+def test_the_terminal_prints_a_card_for_each_id_and_one_line_if_unknown(monkeypatch, capsys):
     monkeypatch.setattr(command, "harvest", lambda: {"R01": FOUND})
     assert command.main(["r01", "H40"]) == 0
     first, second = capsys.readouterr().out.split("\n\n")

@@ -37,9 +37,8 @@ def test_a_check_counts_the_expectations_that_are_met_up_to_a_mistake_that_it_na
     assert check_doubled(lambda x: x.clone()).message == "not yet: x comes back unchanged."
     off = torch.tensor([[0, 0, 0], [0, 5, 0]])
     expected = 2 * normal_draws(seed=0)(2, 3)[1, 1].item()
-    assert check_doubled(lambda x: 2 * x + off).message == (
-        f"not yet: Not twice x. At [1, 1] it is {expected + 5:.4g}, expected {expected:.4g}."
-    )
+    said = f"Not twice x. At [1, 1] it is {expected + 5:.4g}, expected {expected:.4g}."
+    assert check_doubled(lambda x: 2 * x + off).message == f"not yet: {said}"
     assert check_doubled(lambda x: 2 * x.T).message == (
         "not yet: The result has shape [3, 2], expected [rows 2, columns 3]. "
         "The axes are in another order."
@@ -103,9 +102,8 @@ def test_another_dtype_and_a_text_are_asked_for_and_what_is_none_is_shown():
 
     assert message(lambda n: "a" * n) == "passed (2 checks)"
     assert message(lambda n: "a") == "not yet: Not two."
-    assert message(lambda n: ["a"] * n) == (
-        "not yet: The result is of type list, expected str: ['a', 'a']."
-    )
+    said = "not yet: The result is of type list, expected str: ['a', 'a']."
+    assert message(lambda n: ["a"] * n) == said
     assert "Nothing is returned" in message(lambda n: None)
     wrong = Exercise(word)(torch.ones).message
     assert wrong == "not yet: The result has dtype torch.float64, expected torch.bool."

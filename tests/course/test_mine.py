@@ -71,9 +71,8 @@ def test_two_notebooks_keep_pieces_in_one_file_each_with_what_it_calls(file, che
 
 def test_a_new_version_replaces_a_piece_alone_and_all_before_are_kept(file, checked):
     checked("patchify", PATCHIFY)
-    file.write_text(
-        file.read_text().replace("    b, c,", "    # by hand\n    b, c,") + "\nOWN = 1\n"
-    )
+    by_hand = file.read_text().replace("    b, c,", "    # by hand\n    b, c,")
+    file.write_text(f"{by_hand}\nOWN = 1\n")
     by_hand = file.read_text()
     checked("multi_head", HEADS)
     assert "# by hand" in file.read_text()

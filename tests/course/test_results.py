@@ -56,9 +56,7 @@ def test_a_published_table_is_read_by_its_paper_and_its_rows_have_the_same_field
     assert rows["ViT-H/14, JFT-300M"]["accuracy"]["ImageNet"] == 88.55
 
 
-def test_verdicts_are_read_from_stored_outputs_one_a_claim_and_in_the_chapter_that_owns_it(
-    tmp_path,
-):
+def test_verdicts_are_read_from_outputs_one_a_claim_in_its_chapter(tmp_path):
     def chapter(name, *ids):
         fields = {"figure": "0.5", "interval": "", "margin": "", "verdict": "holds"}
         data = [{MIME: {"id": claim} | fields, "text/plain": ""} for claim in ids]

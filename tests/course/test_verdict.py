@@ -74,8 +74,7 @@ def test_a_word_that_changes_with_the_end_of_training_depends_on_it(by_steps, ot
 
 def test_equal_training_loss_is_the_first_epoch_at_a_loss_that_all_reach():
     fast = {"curve": [[[1, 0.9, 0.3], [2, 0.4, 0.6], [3, 0.1, 0.9]]]}
-    slow = {"curve": [[[1, 0.9, 0.2], [2, 0.6, 0.4], [3, 0.5, 0.5]]]}
-    one, other = at_equal_loss([fast, slow])
+    one, other = at_equal_loss([fast, {"curve": [[[1, 0.9, 0.2], [2, 0.6, 0.4], [3, 0.5, 0.5]]]}])
     assert (*one, *other) == (0.6, 0.5)
 
 

@@ -29,15 +29,13 @@ def test_a_patch_is_the_rectangle_of_the_image_where_it_stands():
 
 def test_the_convolutional_stem_equals_torchvisions():
     configs = [torchvision.models.vision_transformer.ConvStemConfig(c, 3, 2) for c in (8, 16, 32)]
-    theirs = torchvision.models.VisionTransformer(
-        32, 8, 1, 1, 32, 4, conv_stem_configs=configs
-    ).conv_proj.double()
+    vit = torchvision.models.VisionTransformer(32, 8, 1, 1, 32, 4, conv_stem_configs=configs)
+    theirs = vit.conv_proj.double()
     ours = ConvStem(8, 32).double()
     for tensor in theirs.state_dict().values():
         if tensor.is_floating_point():
             tensor.uniform_(0.5, 1.5)  # variances too, which must be positive
-    state = zip(ours.state_dict(), theirs.state_dict().values(), strict=True)
-    ours.load_state_dict(dict(state))
+    ours.load_state_dict(dict(zip(ours.state_dict(), theirs.state_dict().values(), strict=True)))
     images = torch.randn(2, 3, 32, 48, dtype=torch.float64)
     for mode in (False, True):  # BatchNorm's own statistics, then the batch's
         expected = theirs.train(mode)(images).flatten(2).mT

@@ -15,8 +15,7 @@ from tests.refusals import unchecked
 
 def run(name, *shape, dtype=torch.float32, device="cpu", **changes):
     """A model made under this name, run on images of this shape."""
-    model = minivit.create(name, **changes)
-    return model(torch.zeros(shape, dtype=dtype, device=device))
+    return minivit.create(name, **changes)(torch.zeros(shape, dtype=dtype, device=device))
 
 
 Q, MASK = torch.ones(2, 5, 4), torch.ones(5, 5, dtype=torch.bool)

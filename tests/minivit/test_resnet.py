@@ -69,9 +69,7 @@ def test_resnets_equal_torchvisions_in_logits_maps_and_gradients(name, size, dty
     (BLOCKS[1], (1, 1, 1, 1), 128, "7x7"),  # the widths of ResNet152x2
     (BLOCKS[0], (1,), 5, "7x7"),
 ])  # fmt: skip
-def test_other_widths_stages_and_stems_equal_those_made_of_torchvisions_blocks(
-    block, stages, width, stem, dtype
-):
+def test_other_widths_stages_and_stems_equal_torchvisions(block, stages, width, stem, dtype):
     compare(reference(block, stages, width, stem, dtype), pictures(dtype, 35, 50))
 
 
@@ -123,14 +121,10 @@ FAULTS = {
     "stride in the first convolution": stride_in_the_first_convolution,
     "no norm in the shortcut": no_norm_in_the_shortcut,
     "no activation after the sum": forward(Bottleneck, lambda m, x: m.shortcut(x) + m.branch(x)),
-    "activation before the sum": forward(
-        Bottleneck, lambda m, x: m.shortcut(x) + m.branch(x).relu()
-    ),
+    "activation too early": forward(Bottleneck, lambda m, x: m.shortcut(x) + m.branch(x).relu()),
     "epsilon": lambda m: put(m, nn.BatchNorm2d, eps=1e-6),
     "average pooling": lambda m: put(m, Stem, pool=nn.AvgPool2d(3, stride=2, padding=1)),
-    "last place in place of the mean": forward(
-        ResNet, lambda m, x: m.head(m.features(x)[:, :, -1, -1])
-    ),
+    "last place, no mean": forward(ResNet, lambda m, x: m.head(m.features(x)[:, :, -1, -1])),
 }
 
 

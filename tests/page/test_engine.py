@@ -95,9 +95,7 @@ def test_attention_states_lens_and_rollout_are_torchs(name, answers):
 
 
 @pytest.mark.parametrize("name", by_size(PATCHES))
-def test_heads_that_are_off_add_nothing_and_patches_move_and_are_covered_as_images_are(
-    name, answers
-):
+def test_heads_that_are_off_add_nothing_and_patches_move_as_images_do(name, answers):
     of, seen = model(name), images(model(name), 1)
     c, heads, hidden = of.config, [[1, 0], [1, 3], [2, 2]], [0, 5, 6]
     order = torch.randperm(c.grid[0] * c.grid[1], generator=torch.Generator().manual_seed(1))

@@ -98,8 +98,7 @@ def test_resized_cropped_and_grey_as_pil_does_it():
     ]:
         smooth = draws.integers(0, 256, (5, 5, 3), dtype=np.uint8)
         image = Image.fromarray(smooth).resize((width, height), Image.Resampling.BICUBIC)
-        data = image.convert("RGBA").tobytes()
-        pixels = {"data": list(data), "height": height, "width": width}
+        pixels = {"data": list(image.convert("RGBA").tobytes()), "height": height, "width": width}
         given.append([pixels, size, resize, len(mean)])
         fit = minivit.Preprocess(size, resize, mean=mean, std=mean).fit(image)
         expected.append(fit[0].permute(1, 2, 0).flatten().int())

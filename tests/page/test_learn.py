@@ -93,6 +93,12 @@ def as_page(of, images, labels):
     return {"config": config, "layers": layers, "removed": of.removed, "family": "ViT", **batch}
 
 
+def flat(layers):
+    """Tensors by the names that they have in torch, of what the page has by layer."""
+    named = ((f"{layer}.{part}", x) for layer, parts in layers.items() for part, x in parts.items())
+    return {k: torch.tensor(x, dtype=torch.float64) for k, x in named if not k.endswith("shape")}
+
+
 @pytest.mark.parametrize("removed", CASES, ids=str)
 def test_the_gradient_of_every_parameter_is_that_of_autograd(removed):
     """In float64 with an exact GELU on both sides."""
@@ -103,10 +109,7 @@ def test_the_gradient_of_every_parameter_is_that_of_autograd(removed):
     ours = page(GRADIENT, as_page(of, images, labels))
     assert abs(ours["loss"] / loss.item() - 1) < 1e-12
     assert (torch.tensor(ours["logits"]).double() - logits.flatten()).abs().max() < 1e-6
-    found = {}
-    for layer, parts in ours["gradient"].items():
-        for part, values in parts.items():
-            found[f"{layer}.{part}"] = torch.tensor(values, dtype=torch.float64)
+    found = flat(ours["gradient"])
     theirs = {name: p.grad for name, p in of.named_parameters() if p.grad is not None}
     assert found.keys() == theirs.keys(), "of the parts that are there, and of no other"
     for name, expected in theirs.items():
@@ -142,9 +145,9 @@ def test_ten_steps_are_those_of_torch(rate):
         assert t or length > 1, "the first gradient is clipped"
         optimizer.step()
     assert torch.allclose(torch.tensor(ours["losses"]), torch.tensor(losses), rtol=1e-5)
+    trained = flat(ours["layers"])
     for name, theirs in of.named_parameters():
-        layer, _, part = name.rpartition(".")
-        found = torch.tensor(ours["layers"][layer][part]).double().view_as(theirs)
+        found = trained[name].view_as(theirs)
         if name.endswith("qkv.bias"):  # AdamW makes steps of the rounding in the keys' gradients
             found, theirs = ((one[:16], one[32:]) for one in (found, theirs))
             found, theirs = torch.cat(found), torch.cat(theirs)
@@ -152,14 +155,12 @@ def test_ten_steps_are_those_of_torch(rate):
 
 
 def test_the_first_weights_are_drawn_as_minivit_draws_them():
-    layers = page("return training.untrained({ seed: 3 }).layers", {})
+    found = flat(page("return training.untrained({ seed: 3 }).layers", {}))
     torch.manual_seed(0)
     theirs = minivit.ViT(sized()).state_dict()
-    names = {f"{layer}.{part}" for layer, parts in layers.items() for part in parts}
-    assert {name for name in names if not name.endswith(".shape")} == theirs.keys()
+    assert found.keys() == theirs.keys()
     for name, expected in theirs.items():
-        layer, _, part = name.rpartition(".")
-        ours = torch.tensor(layers[layer][part])
+        ours = found[name]
         assert ours.numel() == expected.numel()
         if len(set(expected.flatten().tolist())) == 1:
             assert (ours == expected.flatten()).all(), name

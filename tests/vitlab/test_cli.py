@@ -174,9 +174,7 @@ ONE_STEP = "train --data DIGITS --steps 1 --fraction 0.1 --device cpu --threads 
     (["onnx"], "export digits_vit --out", 2, r"onnx\]"),
     (["matplotlib"], ONE_STEP, 0, r"no figures of the training.*figures\]"),
 ])  # fmt: skip
-def test_a_package_that_is_missing_is_one_line_with_what_to_install(
-    tmp_path, packages, command, code, text
-):
+def test_a_missing_package_is_one_line(tmp_path, packages, command, code, text):
     done = without(packages, *command.split(), str(tmp_path / "a.onnx"))
     progress = r"epoch|1 steps are few"
     lines = [line for line in done.stderr.splitlines() if not re.match(progress, line)]
@@ -196,14 +194,10 @@ def test_what_needs_no_training_needs_no_package_for_it_and_a_reader_may_stop(gr
     assert (done.stdout, done.stderr) == ("a.png\n", "")
 
 
-def test_a_training_goes_on_from_trained_weights_with_a_head_for_the_classes(
-    pictures, tmp_path, capsys
-):
-    one = ["--learning-rate", "1e-6", "--steps", "1", *SHORT[2:]]
-    common = ["--from", "digits_vit", *one]
+def test_a_training_goes_on_from_trained_weights_with_another_head(pictures, tmp_path, capsys):
+    common = ["--from", "digits_vit", "--learning-rate", "1e-6", "--steps", "1", *SHORT[2:]]
     assert main(["train", "--data", "DIGITS", "--out", str(tmp_path / "a"), *common]) == 0
-    output = capsys.readouterr()
-    assert float(output.out.split()[2].rstrip("%,")) > 90
+    assert float(capsys.readouterr().out.split()[2].rstrip("%,")) > 90
     assert main(["train", "--data", str(pictures), "--out", str(tmp_path / "b"), *common]) == 0
     model, body = minivit.load(tmp_path / "b"), minivit.load("digits_vit")
     assert model.classes == ["blue", "red"] and model.config.classes == 2
@@ -212,9 +206,7 @@ def test_a_training_goes_on_from_trained_weights_with_a_head_for_the_classes(
     assert torch.allclose(*weights, atol=1e-4)
 
 
-def test_an_interrupt_says_how_to_go_on_which_takes_the_same_weights_to_begin_with(
-    pictures, tmp_path, capsys, monkeypatch
-):
+def test_an_interrupt_says_how_to_go_on(pictures, tmp_path, capsys, monkeypatch):
     advance = Run.advance
 
     def interrupting(run):

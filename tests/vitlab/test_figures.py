@@ -80,8 +80,7 @@ def test_a_curve_shows_training_and_validation_by_epoch():
          "validation": {"accuracy": accuracy - 0.1, "log_likelihood": -loss - 0.2}}
         for epoch, loss, accuracy in ((1, 2.0, 0.3), (2, 1.0, 0.6), (3, 0.5, 0.8))
     ]  # fmt: skip
-    figure = figures.curve(lines)
-    loss, accuracy = figure.axes
+    loss, accuracy = figures.curve(lines).axes
     drawn = [list(one.get_ydata()) for one in (*loss.lines, *accuracy.lines)]
     assert drawn[0] == [2.0, 1.0, 0.5] and drawn[1] == pytest.approx([2.2, 1.2, 0.7])
     assert drawn[2] == [0.3, 0.6, 0.8] and drawn[3] == pytest.approx([0.2, 0.5, 0.7])
@@ -89,8 +88,7 @@ def test_a_curve_shows_training_and_validation_by_epoch():
 
 
 def test_a_confusion_matrix_is_coloured_by_fractions_of_its_rows_and_counts_images():
-    figure = figures.confusion_figure(torch.tensor([[3, 1], [0, 8]]), ["cat", "dog"])
-    ax = figure.axes[0]
+    ax = figures.confusion_figure(torch.tensor([[3, 1], [0, 8]]), ["cat", "dog"]).axes[0]
     assert ax.images[0].get_array().tolist() == [[0.75, 0.25], [0, 1]]
     assert [text.get_text() for text in ax.texts] == ["3", "1", "8"]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["cat", "dog"]

@@ -19,9 +19,8 @@ from vitlab.convert.huggingface import huggingface_preprocess as huggingfaces
 from vitlab.convert.open_model import LoadedModel, open_any
 from vitlab.convert.timm import timm_preprocess as timms
 
-PHOTO = Image.fromarray(
-    np.random.default_rng(0).integers(0, 256, (40, 7, 3), dtype=np.uint8)
-).resize((61, 83))
+PIXELS = np.random.default_rng(0).integers(0, 256, (40, 7, 3), dtype=np.uint8)
+PHOTO = Image.fromarray(PIXELS).resize((61, 83))
 
 
 @pytest.fixture(autouse=True)
@@ -200,9 +199,8 @@ def test_a_name_that_opens_nothing_gets_one_clear_error(name, untrained, error, 
 def test_a_library_that_is_not_there_is_one_sentence_with_what_installs_it(monkeypatch):
     for package, name in ("timm", "timm:a"), ("transformers", "hf:a"):
         monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(
-            ModuleNotFoundError, match=rf"pip install torch==[\d.]+ torchvision {package}$"
-        ):
+        said = rf"pip install torch==[\d.]+ torchvision {package}$"
+        with pytest.raises(ModuleNotFoundError, match=said):
             open_any(name)
 
 

@@ -37,8 +37,7 @@ def test_query_key_and_value_that_are_one_tensor_change_together():
     name = "encoder.layers.encoder_layer_0.self_attention"
     function, x = sublayer(model, name, images)
     module, other = model.get_submodule(name), torch.randn_like(x)
-    expected = module(other, other, other, need_weights=False)[0]
-    torch.testing.assert_close(function(other), expected)
+    torch.testing.assert_close(function(other), module(other, other, other, need_weights=False)[0])
 
 
 @pytest.mark.parametrize("need_weights", [True, False])

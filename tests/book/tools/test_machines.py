@@ -56,8 +56,7 @@ def test_stored_runs_stand_in_contributing_none_is_red_and_verdicts_on_an_edge_s
     assert {row["run"] for row in machines()["runs"]} >= {"as-it-is", "avx2", "sse"}
     assert tool.table(machines()["runs"]) in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert {row["run"]: row["failed"] for row in machines()["runs"] if row["failed"]} == {}
-    found = harvest().items()
-    edge = {name: f.verdict for name, f in found if "no farther than" in f.margin}
+    edge = {name: f.verdict for name, f in harvest().items() if "no farther than" in f.margin}
     assert set(edge) == ON_THE_EDGE
     for name, verdict in edge.items():  # the weakest word on the interval, or none
         assert word_of(verdict) in (UNCERTAIN, *YES[1:]), name

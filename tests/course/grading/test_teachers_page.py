@@ -34,8 +34,7 @@ def test_the_commands_grade_a_notebook_of_the_book_as_not_attempted(tmp_path):
     listed = re.findall(r"^\| `([\w./]+)` \| ", PAGE, re.MULTILINE)
     assert len(listed) == 6
     for name in listed:
-        own = name.replace("NAME", "03_positions")
-        assert (tmp_path / "graded" / own).stat().st_size
+        assert (tmp_path / "graded" / name.replace("NAME", "03_positions")).stat().st_size
 
 
 def test_options_points_and_numbers_are_those_of_the_command(tmp_path, capsys):

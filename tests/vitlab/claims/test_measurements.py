@@ -81,8 +81,7 @@ def test_an_error_is_a_refusal_or_the_audit_s_own(monkeypatch):
 
 
 def test_an_instrument_that_does_not_know_the_model_says_why_and_where():
-    network = minivit.load("digits_resnet")
-    reason = outcome("C13", network, torch.zeros(1, 1, 8, 8))
+    reason = outcome("C13", minivit.load("digits_resnet"), torch.zeros(1, 1, 8, 8))
     expected = "ResNet computes no attention between tokens: there is none to measure"
     assert reason.startswith(f"{expected} (attentions.py, line ")
     model = timm.create_model("convit_tiny", embed_dim=16, depth=2, num_heads=2, img_size=32).eval()

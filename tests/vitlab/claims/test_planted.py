@@ -201,9 +201,8 @@ def test_overlapping_patches_reach_beyond_their_own_pixels_and_tokens_may_be_nar
     everything = measured("V32", wide, images).baselines["with what attention adds"]
     assert everything == 64 - 16
     leaking = copy.deepcopy(wide)  # a stem whose outputs know more than their window
-    leaking.patch_embedding.projection = nn.Sequential(
-        planted.Function(lambda x: x + x.mean()), wide.patch_embedding.projection
-    )
+    mean_added = planted.Function(lambda x: x + x.mean())
+    leaking.patch_embedding.projection = nn.Sequential(mean_added, wide.patch_embedding.projection)
     assert figure("V30", leaking, images) == 64 - 16
     assert figure("V14", model, images, beside=resnet) == 1
     assert figure("V14", wide, images, beside=resnet) == 4 / 64  # in the corners
@@ -247,6 +246,5 @@ def test_a_model_that_says_the_same_of_all_images_keeps_its_accuracy_on_larger_o
         planted.zero(m.head)
         m.head.bias[3] = 1
 
-    threes = torch.full_like(labels, 3)
-    assert figure("V16", changed(model, constant), images, threes) == 1
+    assert figure("V16", changed(model, constant), images, torch.full_like(labels, 3)) == 1
     assert 0 < figure("V16", model, images, labels) < 1

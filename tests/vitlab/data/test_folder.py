@@ -49,8 +49,7 @@ def test_images_go_to_three_parts_with_their_labels_prepared_as_a_model_would(ro
     data = load_data(root, size=(6, 8))
     about = (data.name, data.classes, data.licence, data.skipped)
     assert about == ("pets", ("cat", "dog"), None, ())
-    counts = [part.labels.bincount().tolist() for part in data.parts]
-    assert counts == [[14, 7], [2, 1], [4, 2]]
+    assert [part.labels.bincount().tolist() for part in data.parts] == [[14, 7], [2, 1], [4, 2]]
     files = {prepared(p, (6, 8)).numpy().tobytes(): p.parent.name for p in root.rglob("*.png")}
     for part in data.parts:
         for image, label in zip(part.images, part.labels, strict=True):
@@ -64,9 +63,7 @@ def test_images_go_to_three_parts_with_their_labels_prepared_as_a_model_would(ro
     assert folder(root, 8).classes == ("Testudo", "bullet train")
 
 
-def test_the_parts_do_not_depend_on_the_order_of_listing_or_on_where_the_folder_lies(
-    root, tmp_path, monkeypatch
-):
+def test_the_parts_do_not_depend_on_the_order_of_listing_or_the_place(root, tmp_path, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a clean folder brings none
         before = sums(folder(root, 8))

@@ -65,8 +65,7 @@ def test_one_quarter_is_a_digit_of_the_class_whatever_surrounds_it():
     for a, b, where in zip(one.images, other.images, one.quarters, strict=True):
         for index in range(4):
             assert torch.equal(quarter(a, index), quarter(b, index)) == (index == where)
-    again = plant_digits(20)
-    assert torch.equal(one.images, again.images)
+    assert torch.equal(one.images, plant_digits(20).images)
     assert not torch.equal(one.images, plant_digits(20, seed=1).images)
 
 
@@ -137,5 +136,4 @@ def test_the_data_set_of_shapes_has_three_parts_that_share_no_image():
     data = load_data("SHAPES", size=16, channels=1)
     assert (data.name, data.classes) == ("SHAPES", CLASSES)
     assert [x.images.shape for x in data.parts] == [(n, 1, 16, 16) for n in (8000, 1000, 2000)]
-    rows = {image.numpy().tobytes() for split in data.parts for image in split.images}
-    assert len(rows) == 11000
+    assert len({image.numpy().tobytes() for split in data.parts for image in split.images}) == 11000

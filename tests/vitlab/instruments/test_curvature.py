@@ -26,8 +26,7 @@ def images(n=N, seed=0):
 
 
 def small():
-    layers = nn.Flatten(), nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 3)
-    return draw(nn.Sequential(*layers).double())
+    return draw(nn.Sequential(nn.Flatten(), nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 3)).double())
 
 
 def normed():
@@ -57,8 +56,7 @@ def loss_of(model, x, labels, smoothing=0.0):
 
 
 def dense(product, n):
-    columns = [product(row[None])[0] for row in torch.eye(n).double()]
-    return torch.stack(columns, 1)
+    return torch.stack([product(row[None])[0] for row in torch.eye(n).double()], 1)
 
 
 @pytest.mark.parametrize("batch_size", [N, 3])
@@ -126,8 +124,7 @@ def test_batch_norm_has_its_running_statistics_or_those_of_the_batch():
     before = {key: value.clone() for key, value in model.state_dict().items()}
     model.train()
     w = flat(model)
-    running = copy.deepcopy(model).eval()
-    known = torch.func.hessian(loss_of(running, x, LABELS))(w)
+    known = torch.func.hessian(loss_of(copy.deepcopy(model).eval(), x, LABELS))(w)
     close(dense(WeightLoss(model, x, LABELS).hessian(), len(w)), known)
 
     def by_batch(w):

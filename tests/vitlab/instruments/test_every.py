@@ -113,12 +113,11 @@ def test_images_of_several_sizes_of_no_number_or_of_other_classes_are_refused():
         (classes.tolist(), r"got \[0, 1, 2, 3, 4\]"),
         (3, "got 3"),
     ]  # fmt: skip
-    assert_refused(
-        (partial(analysis.attention_distance, model, some), said) for some, said in images
-    )
+    distance = partial(analysis.attention_distance, model)
+    assert_refused((partial(distance, some), said) for some, said in images)
     for name in "saliency", "heads":
         assert_refused((partial(LABELLED[name], model, x, y), said) for y, said in wrong)
-    distance = partial(analysis.attention_distance, model, x)
+    distance = partial(distance, x)
     assert torch.equal(distance(batch_size=np.int64(2)).pixels, distance(batch_size=2).pixels)
     sizes = 0, -1, 1.5, True, "2"
     assert_refused((partial(distance, batch_size=n), f"batch_size.*: got {n!r}") for n in sizes)

@@ -1,4 +1,4 @@
-"""Ridge regression, probes, and ensembles of positions, of layers whose content is known."""
+"""What probes, a model's own head and norms read from layers whose content is known."""
 
 import math
 
@@ -8,8 +8,21 @@ import torch.nn.functional as F
 from sklearn.linear_model import Ridge as Reference
 from torch import nn
 
+import minivit
 from tests.parity import close, random
-from vitlab.instruments import cue_conflict, ensemble, position_ensembles, probe, probes, ridge
+from tests.refusals import unchecked
+from tests.vitlab.instruments.models import DEPTH, MODELS, Known, everybodys, images
+from tests.vitlab.tried.by_hand import ends
+from vitlab.instruments import (
+    cue_conflict,
+    ensemble,
+    logit_lens,
+    position_ensembles,
+    probe,
+    probes,
+    ridge,
+    token_norms,
+)
 from vitlab.instruments.probes import explained
 
 
@@ -50,8 +63,7 @@ def test_a_probe_finds_classes_that_a_line_separates_and_no_others():
     train, test = slice(0, 200), slice(200, 300)
     found = probe((x[train] * 1e-3, labels[train]), (x[test] * 1e-3, labels[test]))
     assert found.accuracy > 0.85 and abs(found.accuracy - found.validation) < 0.1
-    none = probe((noise[train], labels[train]), (noise[test], labels[test]))
-    assert none.accuracy < 1 / 3 + 0.1
+    assert probe((noise[train], labels[train]), (noise[test], labels[test])).accuracy < 1 / 3 + 0.1
 
 
 class Planted(nn.Module):
@@ -114,3 +126,66 @@ def test_answers_are_counted_where_the_cues_disagree():
     counts = cue_conflict(torch.tensor([0, 1, 2, 0, 3, 4]), shapes, textures)
     assert (counts.shape, counts.texture, counts.neither, counts.share) == (3, 1, 1, 0.75)
     assert math.isnan(cue_conflict(torch.full((6,), -1), shapes, textures).share)
+
+
+# What each library's model makes of the tokens after its blocks.
+HEADS = {
+    "minivit mean": lambda m, x: m.head(m.norm(x).mean(1)),
+    "minivit class": lambda m, x: m.head(m.norm(x)[:, 0]),
+    "minivit attention": lambda m, x: m.head(m.pool(m.norm(x))),
+    "torchvision": lambda m, x: m.heads(m.encoder.ln(x)[:, 0]),
+    "timm": lambda m, x: m.head(m.norm(x)[:, 0]),
+    "huggingface": lambda m, x: m.classifier(m.vit.layernorm(x)[:, 0]),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@unchecked()  # tokens are given to a model's head as if each were an image
+def test_everybodys_heads_read_every_token(name):
+    """Where one token is read, it is that; where a mean is, of tokens that are all like it."""
+    model, pictures, grid = everybodys(name)
+    found = logit_lens(model, pictures, every_token=True)
+    blocks = [MODELS[name][1].format(i) for i in range(DEPTH)]
+    tokens = MODELS[name][3] + grid[0] * grid[1]
+    assert found.logits.shape == (DEPTH + 1, 2, tokens, 5)
+    seen = ends(model, pictures, blocks)
+    states = [seen[blocks[0]][0], *(after for _, after in seen.values())]
+    for rows, x in zip(found.logits, states, strict=True):
+        for token in 0, 4, tokens - 1:
+            known = HEADS[name](model, x[:, token : token + 1])
+            torch.testing.assert_close(rows[:, token], known.double(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_outlier_that_was_planted_is_found_where_it_is_from_its_block_on(name):
+    model, pictures, grid = everybodys(name)
+    _, block, _, extra = MODELS[name]
+    row, column = 1, 2
+    token = extra + row * grid[1] + column
+
+    def plant(x):
+        y = x.clone()
+        y[1:, token] *= 30
+        return y
+
+    assert token_norms(model, pictures).first is None
+    with minivit.replace(model, {block.format(1): plant}):
+        found = token_norms(model, pictures)
+    assert found.first == block.format(1) and found.largest[1] > 10 > 2 > found.largest[0]
+    assert found.outliers.nonzero().tolist() == [[1, 1, row, column]]
+    assert found.places[1, row, column] == 0.5 and found.places.sum() == 0.5
+    assert found.fraction.tolist() == [0, 1 / (2 * grid[0] * grid[1])]
+
+
+@pytest.mark.parametrize(("factor", "is_one"), [(2.9, False), (3.1, True), (0.1, False)])
+def test_the_rule_is_three_medians(factor, is_one):
+    def plant(x):
+        y = x / x.norm(dim=-1, keepdim=True)
+        y[:, 7] *= factor
+        return y
+
+    model = Known(*torch.eye(12).expand(2, 1, -1, -1))
+    with minivit.replace(model, {"blocks.1": plant}):
+        found = token_norms(model, images(4))
+    assert (found.first == "blocks.1") == is_one
+    assert found.ratio[1, 0, 1, 3].item() == pytest.approx(factor, rel=1e-5)

@@ -157,10 +157,8 @@ def test_models_of_timm_that_pool_the_patches_behind_other_tokens_are_read_there
 
 
 def test_a_model_of_timm_in_a_wrapper_of_hugging_face_is_looked_into():
-    config = hf.TimmWrapperConfig(
-        architecture="vit_base_patch16_224", num_labels=5, model_args=WITHOUT_LABELS
-    )
-    model = draw(hf.TimmWrapperForImageClassification(config)).eval()
+    kind = {"architecture": "vit_base_patch16_224", "num_labels": 5, "model_args": WITHOUT_LABELS}
+    model = draw(hf.TimmWrapperForImageClassification(hf.TimmWrapperConfig(**kind))).eval()
     share = torch.eye(17, dtype=torch.float64)[:1].expand(2, -1)
     agree(model, share, [*range(1, 17)])
     with pytest.raises(ValueError, match="TimmWrapper"):

@@ -88,5 +88,4 @@ def test_fibres_meet_the_image_of_an_embedding_in_the_token_they_came_from(eps, 
     x = random(2, 5, 12, seed=6) @ weight.mT + offset
     norm = norm_of(20, eps).to(dtype)
     tokens, _ = meeting(fibre(norm, norm(x.to(dtype))), weight, offset)
-    u = torch.finfo(dtype).eps
-    assert (tokens.double() - x).norm() / x.norm() < 1e3 * u
+    assert (tokens.double() - x).norm() / x.norm() < 1e3 * torch.finfo(dtype).eps

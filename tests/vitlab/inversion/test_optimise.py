@@ -179,8 +179,7 @@ def test_inference_mode_is_left_for_the_search():
         expected = invert(Linear(spread(5)), IMAGES, **options)
         with torch.inference_mode():
             for model, images in (Linear(spread(5)), IMAGES), (Linear(spread(5) + 0), IMAGES + 0):
-                found = invert(model, images, **options)
-                assert torch.equal(found.image, expected.image)
+                assert torch.equal(invert(model, images, **options).image, expected.image)
 
 
 def test_lbfgs_rests_in_a_minimum_that_is_not_the_target():

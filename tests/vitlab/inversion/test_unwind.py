@@ -53,8 +53,7 @@ def test_class_tokens_masks_stems_and_images_that_are_not_square(name, changes):
     found = unwound(model, images, "blocks.1")
     assert found.stages[0].method == ("fixed point",) * 2 and len(found.stages) == 2
     assert (found.stages[0].error < 1e-12).all() and found.error.max() < 1e-12
-    first = unwound(model, images, "blocks.0")
-    assert [s.name for s in first.stages] == ["pixels from blocks.0"]
+    assert [s.name for s in unwound(model, images, "blocks.0").stages] == ["pixels from blocks.0"]
 
 
 def spoiled(monkeypatch, change):
@@ -87,9 +86,7 @@ def test_where_blocks_cannot_be_undone_the_way_leads_straight_to_the_pixels(monk
 
 
 @pytest.mark.parametrize(("at", "before"), [("blocks.1", 3), ("blocks.0", 2)])
-def test_where_the_guess_does_not_do_the_best_of_the_starts_around_it_goes_on(
-    at, before, monkeypatch
-):
+def test_where_the_guess_does_not_do_the_best_start_around_it_goes_on(at, before, monkeypatch):
     starts = []
 
     def trapped(*args, start, **kwargs):

@@ -67,8 +67,7 @@ def test_a_quarter_turn_is_torchs_and_zoom_and_shear_go_where_they_should():
     dot = torch.zeros(1, 1, 9, 13)
     dot[..., 4, 6 + 2] = 1  # two pixels to the right of the middle
     one = torch.zeros(1)
-    zoomed = transform(dot, one, one, one, one + math.log(2))
-    assert zoomed[0, 0, 4].argmax() == 6 + 4
+    assert transform(dot, one, one, one, one + math.log(2))[0, 0, 4].argmax() == 6 + 4
     dot = torch.zeros(1, 1, 9, 13)
     dot[..., 4 + 2, 6] = 1  # two pixels below the middle
     sheared = transform(dot, one, one + 1, one, one)  # x comes from x + y

@@ -28,8 +28,7 @@ def test_a_recipe_that_makes_no_sense_is_refused():
 def test_a_source_has_a_recipe_in_the_precision_that_is_fast_here(monkeypatch):
     for fast in (True, False):
         monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda answer=fast: answer)
-        precision = "bfloat16" if fast else "float32"
-        assert recipe_for("CIFAR10", CPU).precision == precision
+        assert recipe_for("CIFAR10", CPU).precision == ("bfloat16" if fast else "float32")
         assert recipe_for("CIFAR10", CPU, precision="float32").precision == "float32"
         assert recipe_for("DIGITS", CPU).precision == "float32"
     expected = dataclasses.replace(DEFAULTS["FOLDER"][1], seed=3)
@@ -42,8 +41,7 @@ def test_a_source_has_a_model_for_its_images_and_a_trained_one_goes_on_with_a_ne
     assert (config.grid, config.channels, config.classes) == ((8, 8), 3, 2)
     assert model_for("some/folder", bright_or_dark(side=60)).config.grid == (6, 6)
     assert model_for("DIGITS", bright_or_dark()).config.dim == 64
-    resnet = model_for("some/folder", data, "resnet_32px")
-    assert resnet.config.image_size == (64, 64)
+    assert model_for("some/folder", data, "resnet_32px").config.image_size == (64, 64)
     with pytest.raises(ValueError, match="4 to 8 patches divide, such as 64: got 67"):
         model_for("some/folder", bright_or_dark(side=67))
     with pytest.raises(ValueError, match="no model 'vit_31px': did you mean vit_32px"):

@@ -75,9 +75,8 @@ def hooked(model: nn.Module, names: list[str], hook: Callable[..., Any]) -> Iter
 def ends(model: nn.Module, images: Tensor, names: list[str]) -> dict[str, tuple[Tensor, Tensor]]:
     """Input and output of modules by name; of several tensors the first."""
     found: dict[str, tuple[Tensor, Tensor]] = {}
-    with hooked(
-        model, names, lambda name, x, y: found.update({name: (x.clone(), first(y).clone())})
-    ):
+    keep = lambda name, x, y: found.update({name: (x.clone(), first(y).clone())})  # noqa: E731
+    with hooked(model, names, keep):
         model(images)
     return found
 
