@@ -89,9 +89,8 @@ def invert(
         blur: Standard deviation in pixels of the 3 x 3 Gaussian after the first step of ``"gd"``,
             falling to 0 after the last: 2.4 in the source. Default: none.
     """
-    options = SimpleNamespace(optimizer=optimizer, steps=steps, step_size=step_size, blur=blur)
+    options = SimpleNamespace(optimizer=optimizer, step_size=step_size, blur=blur)
     check_rule(options, optimizer in OPTIMISERS, f"optimizer is one of {', '.join(OPTIMISERS)}")
-    check_rule(options, steps >= 1, "steps are positive")
     sized = step_size is None or (optimizer in ("gd", "adam") and step_size > 0)
     check_rule(options, sized, "step_size is positive, and the optimizer gd or adam")
     like = start if image is None else image
