@@ -49,10 +49,10 @@ def test_where_there_is_no_lens_or_what_has_no_tokens_it_says_so():
     swin = of_timm("swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1))()
     lens, x = partial(partial, logit_lens), images(2, (32, 32))
     assert_refused([
-        (lens(minivit.create("resnet_32px"), x), ValueError, "ResNet has no row of blocks from tokens"),
-        (lens(minivit.create("alternet_32px"), x), ValueError, "Hybrid has no row of blocks from tokens"),
-        (lens(skips, x), ValueError, "what ViT answers does not follow from what 'blocks.1' gives"),
-        (partial(token_norms, swin, torch.rand(1, 3, 56, 56)), ValueError, "has no row of blocks"),
+        (lens(minivit.create("resnet_32px"), x), ValueError, "ResNet .* no row of blocks from tokens"),
+        (lens(minivit.create("alternet_32px"), x), ValueError, "Hybrid .* no row of blocks from tokens"),
+        (lens(skips, x), ValueError, "logits of ViT that follow from what 'blocks.1' gives"),
+        (partial(token_norms, swin, torch.rand(1, 3, 56, 56)), ValueError, "no row of blocks"),
         (partial(token_norms, minivit.create("vit_32px"), x, grid=(3, 3)), ValueError, r"\[2, 64, \d+\] is neither tokens of a known grid"),
     ])  # fmt: skip
 
