@@ -175,6 +175,7 @@ ONE_STEP = "train --data DIGITS --steps 1 --fraction 0.1 --device cpu --threads 
     [
         (TRAINING, "train --data DIGITS --out", 2, "No module named 'sklearn.*train"),
         (["onnx"], "export digits_vit --out", 2, r"onnx\]"),
+        (["scipy"], "audit digits_vit --quick --out", 2, r"audit\]"),
         (["matplotlib"], ONE_STEP, 0, r"no figures of the training.*figures\]"),
     ],
 )

@@ -51,7 +51,7 @@ class Audit(Command):
         if self.check:
             return self._check(read(self.check))
         with extra("audit"):  # before hours of work
-            import jinja2  # noqa: F401
+            import scipy  # noqa: F401
         names, opened = chosen(self.claims), self._open()
         out = self.out or Path("audits", re.sub(r"[^\w.-]+", "_", self.model))
         out.mkdir(parents=True, exist_ok=True)
