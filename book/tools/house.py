@@ -23,8 +23,8 @@ FLOORS = {
         *["families", "files", "catalogue", "loading"],
     ],
     "vitlab": [
-        *["extras", "boundary", "calls", "krylov", "instruments", "inversion", "figures"],
-        *["convert", "data", "training", "claims", "commands"],
+        *["extras", "rendering", "boundary", "calls", "krylov", "instruments", "inversion"],
+        *["figures", "convert", "data", "training", "claims", "commands"],
     ],
 }
 
@@ -39,7 +39,7 @@ class Part(NamedTuple):
 PARTS = {
     "minivit": Part(["minivit"], 3_900, 27),
     "vitlab": Part(["vitlab"], 11_460, 110),
-    **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][3:]},
+    **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][4:]},
     "course": Part(["course"], 8_890),
     "studies": Part(["studies"], 4_990),
     "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_280),

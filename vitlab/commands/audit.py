@@ -10,6 +10,7 @@ from typing import Any
 
 from tyro.conf import FlagCreatePairsOff, Positional
 
+from vitlab import rendering
 from vitlab.calls import expect
 from vitlab.claims import audit
 from vitlab.claims.ledger import AGREE, AGREEMENTS, claims, measured, read
@@ -127,24 +128,16 @@ def said(row: Mapping[str, Any]) -> str:
 
 def rendered(report: Mapping[str, Any], ending: str) -> str:
     """The audit as ``"html"``, the page, or as ``"md"``, its tables."""
-    with extra("audit"):
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("vitlab.claims", "templates"),
-        autoescape=ending == "html",
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"interval": _interval, "said": said}
-    return environment.get_template(f"audit.{ending}.j2").render(
+    return rendering.rendered(
+        f"audit.{ending}",
         report=report,
         measured=measured(report),
         unmeasured=[row for row in report["claims"] if row["state"] != "measured"],
         summary=summary(report),
         agreements=AGREEMENTS,
         means=MEANS,
+        interval=_interval,
+        said=said,
     )
 
 
