@@ -5,15 +5,14 @@ from collections import Counter
 from collections.abc import Iterator
 from html import escape
 
-from jinja2 import Template
-
 from book._ext import direction
 from book._ext.edition import address, in_this_edition
 from book._ext.figures import STORED, thumbnails
+from book._ext.pages import from_template
 from course.claims import card
 from course.claims.cite import Build, bibtex
 from course.claims.ledger import Found
-from course.claims.rows import BASES, BOOK, SCALES, Claim, load
+from course.claims.rows import BASES, SCALES, Claim, load
 from course.results import study
 from vitlab.claims.rules import WORDS, word_of
 
@@ -101,22 +100,18 @@ def filters(found: dict[str, Found]) -> str:
         ("basis", "Kind of evidence", BASES),
         ("scale", "How far it reaches", SCALES),
     ]
-    text = (BOOK / "_templates/ledger_filter.html").read_text(encoding="utf-8")
-    template = Template("".join(line.strip() for line in text.splitlines()))
-    words = {name: counts[name] for name in (*WORDS, "open") if counts[name]}
-    functions = {"css_class": card.css_class, "escape": escape}
-    return template.render(words=words, presets=PRESETS, menus=menus, **functions)
+    values = {"presets": PRESETS, "menus": menus, "css_class": card.css_class}
+    return from_template("ledger_filter.html", words=in_order(counts), **values)
 
 
 def chips(words: Counter, style: str = "") -> str:
     """How many claims there are of each word."""
-    entries = "".join(
-        f'<li class="verdict-chip {card.css_class(name)}" data-word="{name}">'
-        f"<span>{words[name]}</span> {name}</li>"
-        for name in (*WORDS, "open")
-        if words[name]
-    )
-    return f'<ul class="claim-legend {style}">{entries}</ul>'
+    values = {"style": style, "css_class": card.css_class}
+    return from_template("chips.html", words=in_order(words), **values)
+
+
+def in_order(words: Counter) -> dict[str, int]:
+    return {name: words[name] for name in (*WORDS, "open") if words[name]}
 
 
 def relative(target: str, page: str = LEDGER) -> str:
