@@ -1,7 +1,6 @@
 """The model card of a training, after Mitchell et al. (2019), "Model Cards for Model Reporting"."""
 
 import platform
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -31,7 +30,7 @@ def card(run: Run, results: Results, command: str | None, start: str | None) -> 
     settings = asdict(run.recipe)
     if run.recipe.steps or run.recipe.minutes:
         del settings["epochs"]  # which did not count
-    functions = {f.__name__: f for f in (by_class, fields_of, frozen, repr, table, text)}
+    functions = {f.__name__: f for f in (by_class, fields_of, frozen, repr, text)}
     return rendered(
         "card.md",
         **functions,
@@ -51,9 +50,3 @@ def text(cell: Any) -> str:
     """A number rounded, and a name without Markdown's marks for a new column or line."""
     text = f"{cell:.4f}" if isinstance(cell, float) else str(cell)
     return text.replace("|", "\\|").replace("\n", "\\n").replace("\r", "\\r")
-
-
-def table(heads: Sequence[Any], *rows: Sequence[Any]) -> str:
-    """A table in Markdown, its numbers with four digits after the point."""
-    head, *lines = [f"| {' | '.join(map(text, row))} |" for row in (heads, *rows)]
-    return "\n".join([head, f"|{'---|' * len(heads)}", *lines])
