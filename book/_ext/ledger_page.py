@@ -2,7 +2,6 @@
 
 import posixpath
 from collections import Counter
-from collections.abc import Iterator
 from html import escape
 
 from book._ext import direction
@@ -47,43 +46,23 @@ def entry(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
     return card.html(claim, found, claim.id, attributes, image, more)
 
 
-def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> Iterator[tuple[str, str]]:
+def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
     """Where the claim is decided, how to repeat that, and how to cite it."""
-    title = f"Chapter {int(claim.chapter[:2])}, {escape(load().chapters[claim.chapter])}"
-    if found is None:
-        yield "Where", f"{title}, will answer for it"
-    else:
-        yield from direction.told(direction.paths({claim.id: found})[claim.id])
-        name = f"book/{claim.chapter}"
-        page = address(name, relative(f"{name}.html"))
-        where = f'<a href="{page}#verdict-{claim.id}">{title}</a>' if page else title
-        yield "Where", where + ", which this book leaves out" * (not in_this_edition(name))
-        yield "Repeat it", "<br>".join(_commands(claim))
-    if others := data["others"]:
-        agree = f"{sum(other['agrees'] for other in others)} of {len(others)} agree"
-        agree = "decided by proof, so not counted" if claim.basis == "proved" else agree
-        words = "; ".join(f"{o['model']} {o['figure']}, {o['word']}" for o in others)
-        yield "Other models", f"{agree}: {escape(words)}"
-    yield "Permalink", f'<a href="#{claim.id}">{escape(data["url"])}</a>'
-    entry = escape(bibtex(data, build))  # no <pre>: the theme's script measures each of them
-    folded = f"<summary>BibTeX</summary><code>{entry}</code>"
-    yield "Cite it", f'<details class="bibtex">{folded}</details>'
-
-
-def _commands(claim: Claim) -> Iterator[str]:
-    """What repeats the studies of a claim, and its chapter."""
-    for name in claim.study:
-        results = study(name)
-        file = relative(f"_static/results/{name}.json")
-        yield (
-            f'<code>{results.command}</code> gave <a href="{file}">{name}.json</a> '
-            f"({results.date}, commit {results.commit}, {escape(results.machine)})"
-        )
-    source = f"_sources/book/{claim.chapter}.ipynb"
-    file = address(f"book/{claim.chapter}", relative(source), source)
-    notebook = f'<a href="{file}">notebook</a>' if file else "notebook"
-    command = f"python -m book.tools.execute book/{claim.chapter}.ipynb"
-    yield f"<code>{command}</code> runs the chapter's {notebook}"
+    name, source = f"book/{claim.chapter}", f"_sources/book/{claim.chapter}.ipynb"
+    return from_template(
+        "ledger_entry.html",
+        claim=claim,
+        found=found,
+        data=data,
+        others=data["others"],
+        title=f"Chapter {int(claim.chapter[:2])}, {escape(load().chapters[claim.chapter])}",
+        page=address(name, relative(f"{name}.html")),
+        here=in_this_edition(name),
+        notebook=address(name, relative(source), source),
+        told=direction.told(direction.paths({claim.id: found})[claim.id]) if found else [],
+        studies=[(study(of), relative(f"_static/results/{of}.json")) for of in claim.study],
+        bibtex=bibtex(data, build),
+    )
 
 
 def filters(found: dict[str, Found]) -> str:
