@@ -94,36 +94,11 @@ class Audit(Command):
 
 def summary(report: Mapping[str, Any]) -> str:
     """The outcome, in a sentence."""
-    counts, before, states = report["agreement"], report["untrained"], report["states"]
-    if counts:
-        said = [f"{_ratio(counts)} measured claims agree with the book"]
-        if undecided := counts["undecided"]:
-            said[0] += f", {undecided} {'is' if undecided == 1 else 'are'} undecided"
-        if before:
-            said.append(f"The same model untrained agrees on {_ratio(before)}")
-    else:
-        said = [f"{states['measured']} claims were measured, on images that the model is not for"]
-        said.append("How many agree with the book would say nothing")
-    if proved := report["proved"]:
-        said.append(f"Decided by proof, whatever the model has learned, and not counted: {proved}")
-    if rest := [f"{states[state]} {MEANS[state]}" for state in MEANS if states[state]]:
-        said.append(f"Not measured: {', '.join(rest)}")
-    return ". ".join(said) + "."
 
+    def ratio(counts: Mapping[str, int]) -> str:
+        return f"{sum(counts[name] for name in AGREE)} of {sum(counts.values())}"
 
-def _ratio(counts: Mapping[str, int]) -> str:
-    return f"{sum(counts[name] for name in AGREE)} of {sum(counts.values())}"
-
-
-def said(row: Mapping[str, Any]) -> str:
-    """A claim's figure in a sentence that is of this model: its direction, and its baselines."""
-    interval = f" ({_interval(row)})" if row["low"] is not None else ""
-    parts = [f"{row['printed']}{interval}"]
-    if before := row["untrained"]:
-        where = "no different from" if row["direction"] == "alike" else row["direction"]
-        parts.append(f"{where} the same model untrained, {before['printed']}")
-    parts += [f"{name}: {x:.3g}" for name, x in row["baselines"].items()]
-    return "; ".join(parts) + "."
+    return rendering.rendered("audit.txt", report=report, ratio=ratio, means=MEANS)
 
 
 def rendered(report: Mapping[str, Any], ending: str) -> str:
@@ -137,7 +112,6 @@ def rendered(report: Mapping[str, Any], ending: str) -> str:
         agreements=AGREEMENTS,
         means=MEANS,
         interval=_interval,
-        said=said,
     )
 
 
