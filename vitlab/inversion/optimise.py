@@ -64,13 +64,13 @@ def decibels(
 @torch.inference_mode(False)  # in which nothing has a gradient
 def invert(
     model: nn.Module,
-    image: Batch | None = None,
+    image: Float[Tensor, "batch *shape"] | None = None,
     at: str = "",
     *,
     target: Batch | None = None,
     optimizer: str = "lbfgs",
     steps: int = 300,
-    start: Batch | None = None,
+    start: Float[Tensor, "batch *shape"] | None = None,
     step_size: float | None = None,
     blur: float | None = None,
 ) -> Inversion:
@@ -99,8 +99,6 @@ def invert(
     blurs = blur is None or (optimizer == "gd" and blur > 0 and like.ndim == 4)
     check_rule(options, blurs, "blur is positive, and the optimizer gd, on images")
     check_batch(like)
-    if start is not None and start.shape != like.shape:
-        raise ValueError(f"expected a start like the image: got {[*start.shape]}, {[*like.shape]}")
     refuse_training(model)
     like = like.detach().to(wide(like.dtype))
     function = activation(in_dtype(model, like.dtype), at)
