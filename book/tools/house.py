@@ -38,12 +38,12 @@ class Part(NamedTuple):
 
 PARTS = {
     "minivit": Part(["minivit"], 3_900, 27),
-    "vitlab": Part(["vitlab"], 11_460, 110),
+    "vitlab": Part(["vitlab"], 11_330, 110),
     **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][4:]},
     "course": Part(["course"], 8_890),
-    "studies": Part(["studies"], 4_990),
-    "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_280),
-    "all Python but tests": Part(FLOORS[""], 33_490),
+    "studies": Part(["studies"], 4_960),
+    "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_190),
+    "all Python but tests": Part(FLOORS[""], 33_260),
     "tests": Part(["tests"], 24_460),
     "JavaScript, CSS": Part(["book/_static"], 4_750, suffixes=(".js", ".css")),
 }
