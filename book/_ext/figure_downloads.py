@@ -6,7 +6,6 @@ Those that ``book.tools.figures`` has drawn again are there as SVG, and as PNG f
 import re
 import shutil
 import zipfile
-from html import escape
 from pathlib import Path
 
 from docutils import nodes
@@ -17,7 +16,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from book._ext.chapters import notebook
 from book._ext.figures import STORED, figures, picture, scaled, with_figures
-from book._ext.pages import html, when_built
+from book._ext.pages import from_template, html, when_built
 from book.tools.address import FIGURES, ROOT
 from book.tools.notebooks import figure_name
 from course.claims.cite import citation
@@ -37,16 +36,11 @@ def line(name: str, png: str, up: str, number: str, url: str) -> str:
     """The links of a figure, whose page has it at ``png`` and is ``up`` below the root."""
     drawn = [kind for kind in ("svg", "png") if (FIGURES / f"{name}.{kind}").exists()]
     files = {"png": png} | {kind: f"{up}{PLACE}/{name}.{kind}" for kind in drawn}
-    links = " ".join(
-        f'<a href="{files[kind]}" download="{name}.{kind}">{kind.upper()}</a>'
-        for kind in sorted(files, reverse=True)
-    )
     book = citation()
     authors = ", ".join(author["name"] for author in book["authors"])
     parts = [f"{number} of “{book['title']}”", authors, f"version {book['version']}", url]
-    cited = escape(", ".join(filter(None, parts)) + ". CC BY 4.0.")
-    button = f'<button type="button" data-clipboard-text="{cited}">copy citation</button>'
-    return f'<span class="take">Take it: {links} {button}</span>'
+    cited = ", ".join(filter(None, parts)) + ". CC BY 4.0."
+    return from_template("take.html", name=name, files=files, cited=cited)
 
 
 def offer(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:

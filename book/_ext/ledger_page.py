@@ -2,18 +2,16 @@
 
 import posixpath
 from collections import Counter
-from collections.abc import Iterator
 from html import escape
-
-from jinja2 import Template
 
 from book._ext import direction
 from book._ext.edition import address, in_this_edition
 from book._ext.figures import STORED, thumbnails
+from book._ext.pages import from_template
 from course.claims import card
 from course.claims.cite import Build, bibtex
 from course.claims.ledger import Found
-from course.claims.rows import BASES, BOOK, SCALES, Claim, load
+from course.claims.rows import BASES, SCALES, Claim, load
 from course.results import study
 from vitlab.claims.rules import WORDS, word_of
 
@@ -48,43 +46,23 @@ def entry(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
     return card.html(claim, found, claim.id, attributes, image, more)
 
 
-def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> Iterator[tuple[str, str]]:
+def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
     """Where the claim is decided, how to repeat that, and how to cite it."""
-    title = f"Chapter {int(claim.chapter[:2])}, {escape(load().chapters[claim.chapter])}"
-    if found is None:
-        yield "Where", f"{title}, will answer for it"
-    else:
-        yield from direction.told(direction.paths({claim.id: found})[claim.id])
-        name = f"book/{claim.chapter}"
-        page = address(name, relative(f"{name}.html"))
-        where = f'<a href="{page}#verdict-{claim.id}">{title}</a>' if page else title
-        yield "Where", where + ", which this book leaves out" * (not in_this_edition(name))
-        yield "Repeat it", "<br>".join(_commands(claim))
-    if others := data["others"]:
-        agree = f"{sum(other['agrees'] for other in others)} of {len(others)} agree"
-        agree = "decided by proof, so not counted" if claim.basis == "proved" else agree
-        words = "; ".join(f"{o['model']} {o['figure']}, {o['word']}" for o in others)
-        yield "Other models", f"{agree}: {escape(words)}"
-    yield "Permalink", f'<a href="#{claim.id}">{escape(data["url"])}</a>'
-    entry = escape(bibtex(data, build))  # no <pre>: the theme's script measures each of them
-    folded = f"<summary>BibTeX</summary><code>{entry}</code>"
-    yield "Cite it", f'<details class="bibtex">{folded}</details>'
-
-
-def _commands(claim: Claim) -> Iterator[str]:
-    """What repeats the studies of a claim, and its chapter."""
-    for name in claim.study:
-        results = study(name)
-        file = relative(f"_static/results/{name}.json")
-        yield (
-            f'<code>{results.command}</code> gave <a href="{file}">{name}.json</a> '
-            f"({results.date}, commit {results.commit}, {escape(results.machine)})"
-        )
-    source = f"_sources/book/{claim.chapter}.ipynb"
-    file = address(f"book/{claim.chapter}", relative(source), source)
-    notebook = f'<a href="{file}">notebook</a>' if file else "notebook"
-    command = f"python -m book.tools.execute book/{claim.chapter}.ipynb"
-    yield f"<code>{command}</code> runs the chapter's {notebook}"
+    name, source = f"book/{claim.chapter}", f"_sources/book/{claim.chapter}.ipynb"
+    return from_template(
+        "ledger_entry.html",
+        claim=claim,
+        found=found,
+        data=data,
+        others=data["others"],
+        title=f"Chapter {int(claim.chapter[:2])}, {escape(load().chapters[claim.chapter])}",
+        page=address(name, relative(f"{name}.html")),
+        here=in_this_edition(name),
+        notebook=address(name, relative(source), source),
+        told=direction.told(direction.paths({claim.id: found})[claim.id]) if found else [],
+        studies=[(study(of), relative(f"_static/results/{of}.json")) for of in claim.study],
+        bibtex=bibtex(data, build),
+    )
 
 
 def filters(found: dict[str, Found]) -> str:
@@ -101,22 +79,18 @@ def filters(found: dict[str, Found]) -> str:
         ("basis", "Kind of evidence", BASES),
         ("scale", "How far it reaches", SCALES),
     ]
-    text = (BOOK / "_templates/ledger_filter.html").read_text(encoding="utf-8")
-    template = Template("".join(line.strip() for line in text.splitlines()))
-    words = {name: counts[name] for name in (*WORDS, "open") if counts[name]}
-    functions = {"css_class": card.css_class, "escape": escape}
-    return template.render(words=words, presets=PRESETS, menus=menus, **functions)
+    values = {"presets": PRESETS, "menus": menus, "css_class": card.css_class}
+    return from_template("ledger_filter.html", words=in_order(counts), **values)
 
 
 def chips(words: Counter, style: str = "") -> str:
     """How many claims there are of each word."""
-    entries = "".join(
-        f'<li class="verdict-chip {card.css_class(name)}" data-word="{name}">'
-        f"<span>{words[name]}</span> {name}</li>"
-        for name in (*WORDS, "open")
-        if words[name]
-    )
-    return f'<ul class="claim-legend {style}">{entries}</ul>'
+    values = {"style": style, "css_class": card.css_class}
+    return from_template("chips.html", words=in_order(words), **values)
+
+
+def in_order(words: Counter) -> dict[str, int]:
+    return {name: words[name] for name in (*WORDS, "open") if words[name]}
 
 
 def relative(target: str, page: str = LEDGER) -> str:

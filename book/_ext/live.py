@@ -3,7 +3,6 @@
 import base64
 import io
 import json
-from html import escape
 from pathlib import Path
 
 import torch
@@ -11,7 +10,7 @@ from PIL import Image
 from sphinx.application import Sphinx
 
 import minivit
-from book._ext.pages import when_built
+from book._ext.pages import from_template, when_built
 from vitlab.convert.page import export_page, rounded
 from vitlab.data import load_data
 from vitlab.data.dataset import Split
@@ -77,22 +76,10 @@ def samples(model: minivit.ViT) -> list[dict]:
 def still(model: minivit.ViT, sample: dict) -> str:
     """The first image and the model's answer as a drawing, for readers without scripts."""
     height, width = model.config.image_size
-    shapes = [
-        f'<rect x="{20 * (i % width)}" y="{20 * (i // width)}" width="20" height="20" '
-        f'fill="rgb({v},{v},{v})"/>'
-        for i, v in enumerate(sample["pixels"])
-    ]
-    for i, p in enumerate(torch.tensor(sample["logits"]).softmax(0).tolist()):
-        y = 16 * i + 12
-        shapes.append(
-            f'<text x="190" y="{y}">{escape(model.classes[i])}</text>'
-            f'<rect x="206" y="{y - 10}" width="{150 * p:.1f}" height="11" fill="#17624a"/>'
-            f'<text x="{212 + 150 * p:.1f}" y="{y}">{100 * p:.1f} %</text>'
-        )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="430" height="{20 * height}" '
-        f'font-family="sans-serif" font-size="12">{"".join(shapes)}</svg>\n'
-    )
+    shares = torch.tensor(sample["logits"]).softmax(0).tolist()
+    values = {"height": height, "width": width, "pixels": sample["pixels"]}
+    answers = list(zip(model.classes, shares, strict=True))
+    return from_template("still.svg", **values, answers=answers) + "\n"
 
 
 def write_parts(folder: Path) -> None:

@@ -7,14 +7,18 @@ import textwrap
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from bs4 import BeautifulSoup
 from docutils import nodes
+from jinja2 import Template
 from PIL import Image, ImageOps
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
 from sphinx.util.docutils import SphinxRole
+
+from course.claims.rows import BOOK
 
 MATH = re.compile(r'\(?<span class="math[^>]*>[^<]*</span>[,.;:?!)]+')
 CAPTION = re.compile(r"<figcaption>.*?</figcaption>", re.DOTALL)
@@ -32,6 +36,12 @@ def when_built(app: Sphinx, write: Callable[[Sphinx], None], priority: int = 500
             write(app)
 
     app.connect("build-finished", finish, priority=priority)
+
+
+def from_template(file: str, **values: Any) -> str:
+    """A template of ``book/_templates``, whose lines are one, with these values in its places."""
+    lines = (BOOK / "_templates" / file).read_text(encoding="utf-8").splitlines()
+    return Template("".join(line.strip() for line in lines)).render(values, escape=escape)
 
 
 def html(text: str) -> nodes.raw:

@@ -13,6 +13,7 @@ from PIL import Image
 from book._ext.claims import counts, verdicts
 from book._ext.figures import figures as book_figures
 from book._ext.figures import find, picture
+from book._ext.pages import from_template
 from book.tools import script
 from book.tools.notebooks import cells, display_data, figure_name
 from course.claims import export
@@ -74,12 +75,9 @@ def verdict(name: str) -> str:
     row = claims()[name]
     word, _, sentence = row["verdict"].partition(": ")
     what = re.split(r"; beside|\. |: the ", row["measure"].rstrip("."))[0]
-    figure = f'<p class="figure"><b>{escape(measured(name))}</b> {escape(what)}</p>'
-    return (
-        f'<div class="verdict {css_class(word)}"><blockquote>{escape(row["statement"])}'
-        f'<cite>{name}</cite></blockquote><p><strong class="word">{escape(word)}</strong> '
-        f"{escape(sentence)}</p>{figure if row['figure'] else ''}</div>"
-    )
+    values = {"claim": row, "word": word, "sentence": sentence, "what": what}
+    functions = {"measured": measured(name), "css_class": css_class}
+    return from_template("slide_verdict.html", **values, **functions)
 
 
 def slider(place: str) -> str:

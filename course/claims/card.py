@@ -1,7 +1,6 @@
 """A claim's card: what a reader needs to cite it, as text and as HTML."""
 
 import textwrap
-from collections.abc import Iterable
 from html import escape
 
 from course.claims.ledger import Found
@@ -79,12 +78,12 @@ def html(
     anchor: str,
     about: str = "",
     picture: str = "",
-    more: Iterable[tuple[str, str]] = (),
+    more: str = "",
 ) -> str:
     """The card as a line that opens, without any script.
 
     The ledger's cards say more than a chapter's: ``about`` is HTML for the attributes of the
-    element, ``picture`` for a figure behind what was found, ``more`` further headings with HTML.
+    element, ``picture`` for a figure behind what was found, ``more`` for further headings.
     """
     word = word_of(found.verdict) if found else "open"
     rows = [(name, escape(text)) for name, text in lines(claim, found)]
@@ -94,15 +93,14 @@ def html(
         rows = [(name, shown.get(name, text)) for name, text in rows]
     if picture:
         rows.insert(sum(name in FINDING for name, _ in rows), ("figure", picture))
-    rows = [*((HEADINGS[name], text) for name, text in rows), *more]
-    listed = "".join(f"<dt>{heading}</dt><dd>{text}</dd>" for heading, text in rows)
+    listed = "".join(f"<dt>{HEADINGS[name]}</dt><dd>{text}</dd>" for name, text in rows)
     mark = '<span class="verdict-mark">only implied</span> ' if claim.inferred else ""
     return (
         f'<details class="verdict {css_class(word)}" id="{anchor}"{about}><summary>'
         f'<span class="verdict-id">{claim.id}</span> '
         f'<strong class="verdict-word">{word}</strong> {mark}'
         f'<span class="verdict-claim">{escape(claim.statement)}</span></summary>'
-        f"<dl>{listed}</dl></details>"
+        f"<dl>{listed}{more}</dl></details>"
     )
 
 

@@ -26,7 +26,7 @@ def headings(html):
 def test_text_keeps_its_short_headings_and_the_page_has_those_a_stranger_can_read():
     text = card.text(CLAIM, card.lines(CLAIM, FOUND))
     assert text.startswith("R01       Cats < dogs.\nverdict   the opposite was seen here: cats")
-    html = card.html(CLAIM, FOUND, "x", picture="<img>", more=[("Where", "here")])
+    html = card.html(CLAIM, FOUND, "x", picture="<img>", more="<dt>Where</dt><dd>here</dd>")
     assert headings(html) == [
         *("Verdict", "Measured", "95 % interval", "Figure", "Models and data", "Rule"),
         *("Why these thresholds", "Why it cannot say 'holds'", "How near a threshold"),

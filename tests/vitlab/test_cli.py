@@ -172,6 +172,7 @@ ONE_STEP = "train --data DIGITS --steps 1 --fraction 0.1 --device cpu --threads 
 @pytest.mark.parametrize(("packages", "command", "code", "text"), [
     (TRAINING, "train --data DIGITS --out", 2, "No module named 'sklearn.*train"),
     (["onnx"], "export digits_vit --out", 2, r"onnx\]"),
+    (["scipy"], "audit digits_vit --quick --out", 2, r"audit\]"),
     (["matplotlib"], ONE_STEP, 0, r"no figures of the training.*figures\]"),
 ])  # fmt: skip
 def test_a_missing_package_is_one_line(tmp_path, packages, command, code, text):

@@ -10,6 +10,7 @@ from typing import Any
 
 from tyro.conf import FlagCreatePairsOff, Positional
 
+from vitlab import rendering
 from vitlab.calls import expect
 from vitlab.claims import audit
 from vitlab.claims.ledger import AGREE, AGREEMENTS, claims, measured, read
@@ -51,7 +52,7 @@ class Audit(Command):
         if self.check:
             return self._check(read(self.check))
         with extra("audit"):  # before hours of work
-            import jinja2  # noqa: F401
+            import scipy  # noqa: F401
         names, opened = chosen(self.claims), self._open()
         out = self.out or Path("audits", re.sub(r"[^\w.-]+", "_", self.model))
         out.mkdir(parents=True, exist_ok=True)
@@ -93,58 +94,24 @@ class Audit(Command):
 
 def summary(report: Mapping[str, Any]) -> str:
     """The outcome, in a sentence."""
-    counts, before, states = report["agreement"], report["untrained"], report["states"]
-    if counts:
-        said = [f"{_ratio(counts)} measured claims agree with the book"]
-        if undecided := counts["undecided"]:
-            said[0] += f", {undecided} {'is' if undecided == 1 else 'are'} undecided"
-        if before:
-            said.append(f"The same model untrained agrees on {_ratio(before)}")
-    else:
-        said = [f"{states['measured']} claims were measured, on images that the model is not for"]
-        said.append("How many agree with the book would say nothing")
-    if proved := report["proved"]:
-        said.append(f"Decided by proof, whatever the model has learned, and not counted: {proved}")
-    if rest := [f"{states[state]} {MEANS[state]}" for state in MEANS if states[state]]:
-        said.append(f"Not measured: {', '.join(rest)}")
-    return ". ".join(said) + "."
 
+    def ratio(counts: Mapping[str, int]) -> str:
+        return f"{sum(counts[name] for name in AGREE)} of {sum(counts.values())}"
 
-def _ratio(counts: Mapping[str, int]) -> str:
-    return f"{sum(counts[name] for name in AGREE)} of {sum(counts.values())}"
-
-
-def said(row: Mapping[str, Any]) -> str:
-    """A claim's figure in a sentence that is of this model: its direction, and its baselines."""
-    interval = f" ({_interval(row)})" if row["low"] is not None else ""
-    parts = [f"{row['printed']}{interval}"]
-    if before := row["untrained"]:
-        where = "no different from" if row["direction"] == "alike" else row["direction"]
-        parts.append(f"{where} the same model untrained, {before['printed']}")
-    parts += [f"{name}: {x:.3g}" for name, x in row["baselines"].items()]
-    return "; ".join(parts) + "."
+    return rendering.rendered("audit.txt", report=report, ratio=ratio, means=MEANS)
 
 
 def rendered(report: Mapping[str, Any], ending: str) -> str:
     """The audit as ``"html"``, the page, or as ``"md"``, its tables."""
-    with extra("audit"):
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("vitlab.claims", "templates"),
-        autoescape=ending == "html",
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"interval": _interval, "said": said}
-    return environment.get_template(f"audit.{ending}.j2").render(
+    return rendering.rendered(
+        f"audit.{ending}",
         report=report,
         measured=measured(report),
         unmeasured=[row for row in report["claims"] if row["state"] != "measured"],
         summary=summary(report),
         agreements=AGREEMENTS,
         means=MEANS,
+        interval=_interval,
     )
 
 

@@ -24,13 +24,6 @@ class Split:
     images: UInt8[Tensor, "batch channels height width"]
     labels: Int64[Tensor, " batch"]
 
-    def __post_init__(self) -> None:
-        images, labels = self.images, self.labels
-        types = images.dtype, labels.dtype
-        fits = types == (torch.uint8, torch.int64) and labels.shape == images.shape[:1]
-        got = [f"{x.dtype} {list(x.shape)}" for x in (images, labels)]
-        expect(fits and images.ndim == 4, "images uint8 [n, c, h, w] and labels int64 [n]", got)
-
     def __len__(self) -> int:
         return len(self.labels)
 

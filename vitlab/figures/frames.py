@@ -11,20 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from vitlab.boundary import checked
+from vitlab.rendering import rendered
 
 LEAST = 1.7  # points of type per inch of a figure's width: 8 pixels where it is shown 342 wide
-
-# Shows the frame at the slider's position, and announces its name to screen readers.
-MOVE = """
-const figure = this.closest('figure'), names = JSON.parse(this.dataset.names);
-figure.querySelectorAll('img').forEach((image, i) => {
-  image.hidden = i != this.value;
-  image.style.display = '';
-});
-figure.querySelector('output').value = names[this.value];
-this.setAttribute('aria-valuetext', names[this.value]);
-"""
-HIDDEN = ' hidden style="display:none"'  # JupyterLab drops the first where it trusts no scripts
 
 
 @checked
@@ -47,18 +36,7 @@ class Frames:
         return f"Frames({self.label}: {', '.join(self.names)})"
 
     def _repr_html_(self) -> str:
-        pictures = "".join(
-            f'<img alt="{escape(alt)}" src="data:image/webp;base64,{picture}"'
-            f"{'' if i == self.start else HIDDEN}>"
-            for i, (alt, picture) in enumerate(zip(self.alts, self.pictures, strict=True))
-        )
-        return (
-            f'<figure class="frames"><label>{escape(self.label)} '
-            f'<input type="range" min="0" max="{len(self.names) - 1}" value="{self.start}" '
-            f'aria-valuetext="{escape(self.names[self.start])}" '
-            f'data-names="{escape(json.dumps(self.names))}" oninput="{escape(MOVE.strip())}">'
-            f"</label> <output>{escape(self.names[self.start])}</output>{pictures}</figure>"
-        )
+        return rendered("frames.html", **vars(self), escape=escape, dumps=json.dumps)
 
 
 def _webp(figure: Figure, dpi: int) -> str:

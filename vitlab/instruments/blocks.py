@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from minivit.hooks import after, before
 from minivit.recording import record, runnable, tensors_in
 from minivit.replacing import replace
-from vitlab.calls import logits
+from vitlab.calls import expect, logits
 from vitlab.instruments.grids import maps_of
 from vitlab.instruments.running import Images, batches, evaluating
 
@@ -45,11 +45,9 @@ def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
         elif len(ends[name][0]) == 1:  # of one image
             rows.append([name])
     longest = max(rows, key=len, default=[])
-    if not longest or len(longest) < 2 <= len(rows):  # several of length one: none is the blocks
-        raise ValueError(
-            f"{type(model).__name__} has no row of blocks from tokens to tokens, "
-            "[batch, tokens, dim], each reading what the one before gave"
-        )
+    clear = longest and not len(longest) < 2 <= len(rows)  # of several of length one, none is it
+    what = f"a {type(model).__name__} with blocks, each of which reads what the one before gave"
+    expect(clear, what, "no row of blocks from tokens to tokens, [batch, tokens, dim]")
     return longest
 
 
@@ -95,13 +93,10 @@ def logit_lens(
                     answers = logits(model, batch[:1])
                 rows.append(answers.unflatten(0, state.shape[: 1 + every_token]))
             except RuntimeError as error:
-                raise ValueError(
-                    f"what follows {names[-1]!r} in {type(model).__name__} takes no tokens but its "
-                    f"own: it stopped at {list(tokens.shape)}"
-                ) from error
-        if not every_token and not torch.allclose(rows[-1], whole, rtol=1e-3, atol=1e-4):
-            raise ValueError(
-                f"what {type(model).__name__} answers does not follow from what {names[-1]!r} gives"
-            )
+                after = f"what follows {names[-1]!r} in {type(model).__name__} takes no tokens but"
+                raise ValueError(f"{after} its own: it stopped at {list(tokens.shape)}") from error
+        follows = every_token or torch.allclose(rows[-1], whole, rtol=1e-3, atol=1e-4)
+        what = f"logits of {type(model).__name__} that follow from what {names[-1]!r} gives"
+        expect(follows, what, "others")
         columns.append(torch.stack(rows).double().cpu())
     return LogitLens(("embedding", *names), torch.cat(columns, 1))

@@ -1,6 +1,5 @@
 """The waves in what a model's parts read and give, and in the stream that they add to."""
 
-from collections import defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,7 @@ from minivit.hooks import after, before
 from minivit.recording import find, runnable, tensors_in
 from vitlab.instruments.frequency import LogAmplitude, log_amplitude
 from vitlab.instruments.grids import Grid
-from vitlab.instruments.representations import Places, named
+from vitlab.instruments.representations import Means, Places, named
 from vitlab.instruments.residuals import residuals
 from vitlab.instruments.running import Images, batches, evaluating, expect
 
@@ -45,7 +44,7 @@ def layer_frequencies(
     modules, weights = find(runnable(model), names)
     expect(not weights, "names of modules", list(names))
     first, stream = batches(images, batch_size)
-    waves = _Waves(Places(model, first, grid))
+    waves = Means(Places(model, first, grid), _amplitudes)
 
     def keep(name: str, place: str, module: nn.Module, *call: Any) -> None:
         waves.add(name, **{place: tensors_in(call if place == "before" else call[1])[0]})
@@ -57,9 +56,9 @@ def layer_frequencies(
         stack.enter_context(evaluating(model))
         for batch in stream:
             model(batch)
-    missing = sorted(modules.keys() - waves.means.keys())
+    missing = sorted(modules.keys() - waves.sums.keys())
     expect(not missing, "modules that the model runs", missing)
-    return {name: Passage(**means) for name, means in waves.result().items()}
+    return {name: Passage(**_waves_at(waves.of(name))) for name in waves.sums}
 
 
 def stream_frequencies(
@@ -67,7 +66,7 @@ def stream_frequencies(
 ) -> dict[str, Addition]:
     """The log amplitudes of skip, branch and sum before the pooling, by the name of the branch."""
     first, stream = batches(images, batch_size)
-    waves = _Waves(Places(model, first, grid))
+    waves = Means(Places(model, first, grid), _amplitudes)
 
     def keep(name: str, branch: Tensor, skip: Tensor) -> None:
         if skip.ndim > 2:  # and not pooled
@@ -76,27 +75,14 @@ def stream_frequencies(
     with evaluating(model), residuals(model, keep):
         for batch in stream:
             model(batch)
-    if not waves.means:
+    if not waves.sums:
         raise ValueError(f"no residual connection is seen in {type(model).__name__}")
-    return {name: Addition(**means) for name, means in waves.result().items()}
+    return {name: Addition(**_waves_at(waves.of(name))) for name in waves.sums}
 
 
-class _Waves:
-    """Mean log amplitudes, by name and place, of a model's tokens on their grid and of its maps."""
+def _amplitudes(patches: Tensor) -> Tensor:
+    return log_amplitude(patches.movedim(-1, 1)).values * len(patches)
 
-    def __init__(self, places: Places) -> None:
-        self.places = places
-        # Sums over images, and how many images there are.
-        self.means: dict[str, dict[str, tuple[Tensor, int]]] = defaultdict(dict)
 
-    def add(self, name: str, **tensors: Tensor) -> None:
-        for place, x in tensors.items():
-            total, count = self.means[name].get(place, (0, 0))
-            values = log_amplitude(self.places.split(x)[1].movedim(-1, 1)).values.cpu()
-            self.means[name][place] = total + values * len(x), count + len(x)
-
-    def result(self) -> dict[str, dict[str, LogAmplitude]]:
-        return {
-            name: {place: LogAmplitude(total / count) for place, (total, count) in sums.items()}
-            for name, sums in self.means.items()
-        }
+def _waves_at(means: dict[str, Tensor]) -> dict[str, LogAmplitude]:
+    return {place: LogAmplitude(values) for place, values in means.items()}

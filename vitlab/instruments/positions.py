@@ -40,11 +40,9 @@ def position_table(model: nn.Module, grid: Grid | None = None) -> Table:
         grid = getattr(owner, "grid", named.pop() if len(named) == 1 else (side, side))
     grid = rows_and_columns(grid)
     extra = len(table) - grid[0] * grid[1]
-    if not 0 <= extra <= EXTRA:
-        raise ValueError(
-            f"{name!r} has {len(table)} positions, which are no {grid[0]} x {grid[1]} patches with "
-            f"up to {EXTRA} tokens before them: give grid=(rows, columns)"
-        )
+    what = f"{grid[0]} x {grid[1]} patches with up to {EXTRA} tokens before them in {name!r}"
+    got = f"{len(table)} positions; give grid=(rows, columns)"
+    expect(0 <= extra <= EXTRA, what, got)
     return table[extra:].unflatten(0, grid)
 
 
@@ -66,8 +64,7 @@ def position_similarity(table: Table) -> Float64[Tensor, "rows columns rows colu
     """Cosines of every position's vector with every other's, after Dosovitskiy et al. (2021)."""
     flat = table.detach().double().flatten(0, 1)
     lengths = flat.norm(dim=1, keepdim=True)
-    if not lengths.all():
-        raise ValueError("a position has the vector zero, which has no direction to compare")
+    expect(lengths.all(), "positions with a direction to compare", "one that has the vector zero")
     unit = flat / lengths
     grid = table.shape[:2]
     return (unit @ unit.mT).view(*grid, *grid)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Float64
+from jaxtyping import Bool, Float64
 from torch import Tensor, nn
 
 from vitlab.calls import activation
-from vitlab.instruments.grids import Centres, Grid, centres_of
+from vitlab.instruments.grids import Grid, centres_of
 from vitlab.instruments.representations import Places
 from vitlab.instruments.running import Images, batches, evaluating, expect
 
@@ -67,8 +67,10 @@ def receptive_field(
     total, count = torch.zeros(first.shape[2:], dtype=torch.float64), 0
     for batch in stream:
         x = batch.detach().clone().requires_grad_()
-        with evaluating(model), torch.enable_grad():
-            maps, centres = _map(model, x, at, places)
+        size = x.shape[2], x.shape[3]
+        with evaluating(model), torch.enable_grad(), centres_of(model, size) as centres:
+            maps = activation(model, at)(x)  # [batch, dim, rows, columns]
+            maps = maps if maps.ndim == 4 else places.split(maps)[1].movedim(-1, 1)
         rows, columns = maps.shape[2:]
         row, column = place or (rows // 2, columns // 2)
         inside = 0 <= row < rows and 0 <= column < columns
@@ -83,16 +85,6 @@ def receptive_field(
                 raise ValueError(f"{at!r} does not depend on the images")
             total += gradient.double().abs().mean(1).sum(0).cpu()
             count += len(batch)
-    axes = zip(centres, (row, column), strict=True)
+    axes = zip(centres((rows, columns)), (row, column), strict=True)
     middle = tuple(start + step * i for (start, step), i in axes)
     return ReceptiveField(total / count, (row, column), (rows, columns), middle)
-
-
-def _map(
-    model: nn.Module, x: Tensor, at: str, places: Places
-) -> tuple[Float[Tensor, "batch dim rows columns"], Centres]:
-    """A module's output as a map, and where in the image its positions are."""
-    with centres_of(model, (x.shape[2], x.shape[3])) as centres:
-        y = activation(model, at)(x)
-    y = y if y.ndim == 4 else places.split(y)[1].movedim(-1, 1)
-    return y, centres((y.shape[2], y.shape[3]))

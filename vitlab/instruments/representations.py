@@ -1,5 +1,6 @@
 """What named parts of a model give for images, and where in the image it is."""
 
+from collections import defaultdict
 from collections.abc import Callable
 
 import torch
@@ -88,3 +89,24 @@ class Places:
             f"{list(x.shape)} is neither tokens of a known grid nor a map of a known size: give "
             f"grid=(rows, columns); known are {sorted(self.maps)}"
         )
+
+
+class Means:
+    """Means over images of a measure of patches ``[batch, rows, columns, dim]``, by name and place.
+
+    ``measure`` gives the sum over a batch.
+    """
+
+    def __init__(self, places: Places, measure: Callable[[Tensor], Tensor]) -> None:
+        self.places, self.measure = places, measure
+        # Sums over images, and how many images there are.
+        self.sums: dict[str, dict[str, tuple[Tensor, int]]] = defaultdict(dict)
+
+    def add(self, name: str, **tensors: Tensor) -> None:
+        for place, x in tensors.items():
+            total, count = self.sums[name].get(place, (0, 0))
+            measured = self.measure(self.places.split(x)[1]).cpu()
+            self.sums[name][place] = total + measured, count + len(x)
+
+    def of(self, name: str) -> dict[str, Tensor]:
+        return {place: total / count for place, (total, count) in self.sums[name].items()}

@@ -105,11 +105,9 @@ class CKA:
     def result(self) -> Similarity:
         """The CKA of all batches so far; ValueError where a layer gives the same for all images."""
         for names, sizes in zip(self._names, (self._rows, self._columns), strict=True):
-            if same := [n for n, size in zip(names, sizes.tolist(), strict=True) if not size > 0]:
-                raise ValueError(
-                    f"nothing to compare: {same} give the same for all images, or all but one, or "
-                    "numbers that are not finite"
-                )
+            same = [n for n, size in zip(names, sizes.tolist(), strict=True) if not size > 0]
+            got = f"nothing to compare: {same} give the same for all images, or all but one"
+            expect(not same, "layers of finite numbers that differ", got)
         lengths = self._rows[:, None].sqrt() * self._columns.sqrt()
         return Similarity(self._between / lengths, *self._names)
 

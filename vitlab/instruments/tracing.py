@@ -6,6 +6,7 @@ from torch import Tensor
 
 from vitlab.instruments.attentions import Attention, Watch
 from vitlab.instruments.grids import Grid
+from vitlab.instruments.running import expect
 
 SEEDS = 27182818, 31415926  # of images that nobody else has
 
@@ -63,9 +64,7 @@ def in_reading_order(
         numbers = [n | (token in changed) << bit for n, token in zip(numbers, where, strict=True)]
     if sorted(numbers) == list(range(count)):
         return [token for _, token in sorted(zip(numbers, where, strict=True))]
-    if any(n & i != i for i, n in enumerate(numbers)):
-        raise ValueError(
-            f"expected the {grid[0]} x {grid[1]} patches of {base.name!r} in reading order, row by "
-            "row: its tokens come from other positions"
-        )
+    in_order = all(n & i == i for i, n in enumerate(numbers))
+    what = f"the {grid[0]} x {grid[1]} patches of {base.name!r} in reading order, row by row"
+    expect(in_order, what, "tokens that come from other positions")
     return where

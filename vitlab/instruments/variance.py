@@ -1,6 +1,5 @@
 """How much features differ from position to position: Park & Kim (2022), figure 9."""
 
-from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 from minivit.hooks import before
 from minivit.recording import one, tensors_in
 from vitlab.instruments.grids import Grid
-from vitlab.instruments.representations import Places, representations
+from vitlab.instruments.representations import Means, Places, representations
 from vitlab.instruments.residuals import branches, residuals
 from vitlab.instruments.running import Images, batches, evaluating, expect
 
@@ -58,13 +57,12 @@ def feature_variance(
 ) -> Variance:
     """Variance over positions of what named parts give: patches' tokens, or feature maps."""
     first, stream = batches(images, batch_size)
-    places = Places(model, first, grid)
-    total, count = torch.zeros(()).double(), 0
+    means = Means(Places(model, first, grid), _sums)
     for batch in stream:
-        parts = representations(model, batch, names)
-        total = total + _sums(places.split(x)[1].flatten(1, 2) for x in parts.values())
-        count += len(batch)
-    return Variance(tuple(parts), *(total / count))
+        for name, x in representations(model, batch, names).items():
+            means.add(name, after=x)
+    table = torch.stack([means.of(name)["after"] for name in means.sums], 1)
+    return Variance(tuple(means.sums), *table)
 
 
 def branch_variance(
@@ -77,21 +75,15 @@ def branch_variance(
     first, stream = batches(images, batch_size)
     names = branches(model, first, axes=3)  # none of vectors, after the pooling
     expect(len(set(names)) == len(names), "sub-layers that run once each", names)
-    places = Places(model, first, grid)
-    parts: dict[tuple[str, str], Tensor] = {}
-
-    def keep(place: str, name: str, x: Tensor) -> None:
-        parts[place, name] = places.split(x)[1].flatten(1, 2)
+    means = Means(Places(model, first, grid), _sums)
 
     def read(name: str, module: nn.Module, args: Any, kwargs: Any) -> None:
-        keep("reads", name, tensors_in((args, kwargs))[0])
+        means.add(name, reads=tensors_in((args, kwargs))[0])
 
     def report(name: str, branch: Tensor, skip: Tensor) -> None:
         if name in names:
-            for place, x in ("before", skip), ("branch", branch), ("after", skip + branch):
-                keep(place, name, x)
+            means.add(name, before=skip, branch=branch, after=skip + branch)
 
-    total, count = torch.zeros(()).double(), 0
     with ExitStack() as stack:
         for name in names:
             stack.enter_context(before(one(model, name), partial(read, name)))
@@ -99,16 +91,11 @@ def branch_variance(
         stack.enter_context(residuals(model, report))
         for batch in stream:
             model(batch)
-            total = total + _sums(parts[place, name] for place in PLACES for name in names)
-            count += len(batch)
-    means = (total / count).view(2, len(PLACES), len(names))
-    return BranchVariance(tuple(names), *means)
+    rows = [torch.stack([means.of(name)[place] for name in names], 1) for place in PLACES]
+    return BranchVariance(tuple(names), *torch.stack(rows, 1))
 
 
-def _sums(parts: Iterable[Tensor]) -> Float64[Tensor, "2 parts"]:
-    """Variance over positions and mean square of parts, [batch, positions, dim], summed over it."""
-    sums = [
-        torch.stack([variance_over_positions(x).sum(), x.double().square().mean((1, 2)).sum()])
-        for x in parts
-    ]
-    return torch.stack(sums, 1).cpu()
+def _sums(patches: Tensor) -> Float64[Tensor, "2"]:
+    """Variance over positions and mean square, summed over the batch."""
+    x = patches.flatten(1, 2)
+    return torch.stack([variance_over_positions(x).sum(), x.double().square().mean((1, 2)).sum()])

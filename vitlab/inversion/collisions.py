@@ -3,17 +3,18 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from vitlab.calls import expect
 from vitlab.inversion import solvers
-from vitlab.inversion.solvers import Batch, Numbers, levenberg_marquardt, rounding
+from vitlab.inversion.solvers import Numbers, levenberg_marquardt, rounding
 from vitlab.krylov.batches import Operator, norms, or_one
 from vitlab.krylov.products import jacobian, linearise
 
 DOUBLINGS, HALVINGS = 16, 30  # of a step, to find how far the output stays the same
 SHORTEST = 1e-4  # the first step, relative to the input
+Batch = Float64[Tensor, "batch ..."]  # other numbers are too coarse for "the same"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +32,7 @@ class Collision:
 
 @torch.no_grad()
 def compare(function: Operator, first: Batch, second: Batch) -> Collision:
-    """Measures whether pairs of inputs, in float64, have the same outputs."""
-    if {first.dtype, second.dtype} != {torch.float64}:  # others are too coarse for "the same"
-        raise TypeError(f"expected inputs in float64: got {first.dtype} and {second.dtype}")
+    """Measures whether pairs of inputs have the same outputs."""
     at = linearise(function, first)
     apart = second - first
     size = or_one(norms(at.value))
@@ -106,8 +105,8 @@ def sign_change(function: Operator, x: Batch, enough: float | None = None) -> Si
 
 def collide_across_fold(
     function: Operator,
-    positive: Float[Tensor, "1 ..."],
-    negative: Float[Tensor, "1 ..."],
+    positive: Float64[Tensor, "1 ..."],
+    negative: Float64[Tensor, "1 ..."],
     apart: float = 1e-2,
 ) -> Collision:
     """Builds a collision from two inputs where the Jacobian's determinant has different signs.
@@ -139,15 +138,15 @@ def _sign(function: Operator, x: Tensor) -> float:
 
 
 def hidden_directions(
-    function: Operator, x: Batch, where: Bool[Tensor, "batch ..."] | None = None
-) -> Float[Tensor, "directions ..."]:
+    function: Operator,
+    x: Float[Tensor, "1 *shape"],
+    where: Bool[Tensor, "1 *shape"] | None = None,
+) -> Float[Tensor, "directions *shape"]:
     """An orthonormal basis of the null space of a function's Jacobian, or its part in a window.
 
-    ``x`` is one entry in float64; ``where``, shaped like it, says which numbers may move.
+    ``where`` says which numbers may move.
     """
     where = torch.ones_like(x, dtype=torch.bool) if where is None else where
-    got = f"{list(x.shape)} and {list(where.shape)}"
-    expect(len(x) == 1 and where.shape == x.shape, "one entry and a window of its shape", got)
     moving = where.flatten().nonzero()[:, 0]  # [n]
 
     def moved(step: Tensor) -> Tensor:  # [1, n] -> [1, out]
@@ -163,7 +162,7 @@ def hidden_directions(
 
 @torch.no_grad()
 def collide_along(
-    function: Operator, x: Float[Tensor, "1 ..."], directions: Float[Tensor, "directions ..."]
+    function: Operator, x: Float64[Tensor, "1 ..."], directions: Float64[Tensor, "directions ..."]
 ) -> Collision:
     """Goes as far along each direction, then its opposite, as the output stays the same."""
     ways = torch.cat([directions, -directions])

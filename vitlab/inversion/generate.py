@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int, UInt8
@@ -14,8 +14,6 @@ from minivit.shapes import Images
 from vitlab.calls import expect, logits, refuse_training
 from vitlab.inversion.paintings import Fourier, Pixels
 from vitlab.krylov.batches import finite
-
-METHODS = ("fourier", "source")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +32,7 @@ def generate(
     model: nn.Module,
     class_index: int | Iterable[int],
     *,
-    method: str = "fourier",
+    method: Literal["fourier", "source"] = "fourier",
     steps: int = 300,
     step_size: float | None = None,
     size: tuple[int, int, int] | None = None,
@@ -62,7 +60,6 @@ def generate(
             shorter side. Crops move after ``jitter_after`` steps, by multiples of ``jitter_step``.
     """
     refuse_training(model)
-    expect(method in METHODS and steps >= 1, f"{' or '.join(METHODS)} and steps", (method, steps))
     wanted = torch.tensor(list(class_index) if isinstance(class_index, Iterable) else [class_index])
     if size is None:
         config: Any = getattr(model, "config", None)

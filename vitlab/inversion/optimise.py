@@ -64,13 +64,13 @@ def decibels(
 @torch.inference_mode(False)  # in which nothing has a gradient
 def invert(
     model: nn.Module,
-    image: Batch | None = None,
+    image: Float[Tensor, "batch *shape"] | None = None,
     at: str = "",
     *,
     target: Batch | None = None,
     optimizer: str = "lbfgs",
     steps: int = 300,
-    start: Batch | None = None,
+    start: Float[Tensor, "batch *shape"] | None = None,
     step_size: float | None = None,
     blur: float | None = None,
 ) -> Inversion:
@@ -89,9 +89,8 @@ def invert(
         blur: Standard deviation in pixels of the 3 x 3 Gaussian after the first step of ``"gd"``,
             falling to 0 after the last: 2.4 in the source. Default: none.
     """
-    options = SimpleNamespace(optimizer=optimizer, steps=steps, step_size=step_size, blur=blur)
+    options = SimpleNamespace(optimizer=optimizer, step_size=step_size, blur=blur)
     check_rule(options, optimizer in OPTIMISERS, f"optimizer is one of {', '.join(OPTIMISERS)}")
-    check_rule(options, steps >= 1, "steps are positive")
     sized = step_size is None or (optimizer in ("gd", "adam") and step_size > 0)
     check_rule(options, sized, "step_size is positive, and the optimizer gd or adam")
     like = start if image is None else image
@@ -100,8 +99,6 @@ def invert(
     blurs = blur is None or (optimizer == "gd" and blur > 0 and like.ndim == 4)
     check_rule(options, blurs, "blur is positive, and the optimizer gd, on images")
     check_batch(like)
-    if start is not None and start.shape != like.shape:
-        raise ValueError(f"expected a start like the image: got {[*start.shape]}, {[*like.shape]}")
     refuse_training(model)
     like = like.detach().to(wide(like.dtype))
     function = activation(in_dtype(model, like.dtype), at)

@@ -71,11 +71,9 @@ def singular_values(
 
 def _begin(start: Tensor, steps: int) -> tuple[Tensor, int]:
     """A basis ``[batch, steps + 1, n]`` that holds the start alone, and the steps to take."""
-    if steps < 1 or start.dtype != wide(start.dtype) or not (norms(start) > 0).all():
-        raise ValueError(
-            "expected one step or more from a nonzero start in float32 or float64: "
-            f"got {steps} and {start.dtype}"
-        )
+    fits = steps >= 1 and start.dtype == wide(start.dtype) and (norms(start) > 0).all()
+    got = f"{steps} and {start.dtype}"
+    expect(fits, "one step or more from a nonzero start in float32 or float64", got)
     steps = min(steps, start[0].numel())
     basis = start.new_zeros(len(start), steps + 1, start[0].numel())
     basis[:, 0] = unit(start.flatten(1))

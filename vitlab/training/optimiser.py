@@ -10,6 +10,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 
 from minivit.model import Model
 from minivit.patches import pair
+from vitlab.calls import expect
 from vitlab.training.recipe import Recipe
 
 
@@ -80,12 +81,10 @@ def freeze(model: Model, parts: str) -> None:
             members = _first(model, int(part))
         else:
             members = {name for name in names if fnmatchcase(f"{name}.", f"{part}.*")}
-        if not members or set(names) == chosen | members:
-            tops = ", ".join(dict.fromkeys(name.partition(".")[0] for name in names))
-            known = f"{tops}, backbone, or 1 to {depth} blocks"
-            raise ValueError(
-                f"expected parts to freeze, {known}, not all: got {part!r} of {parts!r}"
-            )
+        tops = ", ".join(dict.fromkeys(name.partition(".")[0] for name in names))
+        known = f"parts to freeze, {tops}, backbone, or 1 to {depth} blocks, not all"
+        fits = members and set(names) != chosen | members
+        expect(fits, known, f"{part!r} of {parts!r}")
         chosen |= members
     for name in chosen:
         model.get_parameter(name).requires_grad_(False)

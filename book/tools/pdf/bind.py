@@ -4,21 +4,24 @@ from collections.abc import Iterator
 from urllib.parse import unquote, urldefrag, urljoin
 
 from playwright.sync_api import Browser
-from pypdf import PageObject, PdfWriter
+from pypdf import PageObject, PdfReader, PdfWriter
 from pypdf.annotations import Link
 from pypdf.generic import ArrayObject, Fit, NameObject, RectangleObject
 
-from book.tools.pdf.sheets import HEIGHT, MARGIN, SCALE, Sheets, contents, numbers, print_html
+from book.tools.pdf.sheets import HEIGHT, MARGIN, SCALE, Sheets, beside, print_html
 
 
 def bind(browser: Browser, pages: list[Sheets]) -> PdfWriter:
-    front = Sheets("Contents", "contents:", print_html(browser, contents(pages)))
+    def contents() -> PdfReader:
+        return print_html(browser, beside("contents.html", parts=pages))
+
+    front = Sheets("Contents", "contents:", contents())
     parts = [front, *pages]
     for before, part in zip(parts, pages, strict=False):
         part.first = before.first + len(before)
-    front.file = print_html(browser, contents(pages))  # once more, now that the numbers are known
-    titles = (part.title for part in parts for _ in range(len(part)))
-    feet = print_html(browser, numbers(titles))
+    front.file = contents()  # once more, now that the numbers are known
+    titles = [part.title for part in parts for _ in range(len(part))]
+    feet = print_html(browser, beside("feet.html", titles=titles))
 
     book, annotations = PdfWriter(), []
     for part in parts:

@@ -1,11 +1,13 @@
 """Pages on paper: those of the site, and title, contents and page numbers, laid over all."""
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
+from typing import Any
 
+from jinja2 import Template
 from playwright.sync_api import Browser, BrowserContext
 from pypdf import PdfReader
 
@@ -18,9 +20,10 @@ MARGIN = 51  # points, on each side
 SCALE = 0.8  # type of 16 pixels becomes 9.6 points
 
 
-def beside(name: str) -> str:
-    """The text of a file of this folder."""
-    return Path(__file__).with_name(name).read_text(encoding="utf-8").replace("MARGIN", str(MARGIN))
+def beside(name: str, **values: Any) -> str:
+    """The text of a file of this folder, with these values in their places, and the margin."""
+    template = Template(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    return template.render(values, MARGIN=MARGIN, escape=escape)
 
 
 @dataclass
@@ -59,26 +62,8 @@ def print_page(browser: Browser | BrowserContext, address: str) -> Sheets:
 
 
 def print_html(browser: Browser, html: str) -> PdfReader:
-    """One of the texts below, printed."""
+    """A text, such as ``contents.html``, printed."""
     with browser.new_page() as tab:
         tab.set_content(html)
         file = tab.pdf(prefer_css_page_size=True, print_background=True)
     return PdfReader(io.BytesIO(file))
-
-
-def contents(parts: Iterable[Sheets]) -> str:
-    """Title and table of contents; an address leads to its page, like any other link."""
-    return beside("contents.html") + "".join(
-        f'<li><a href="{part.address}">{escape(part.title)}</a><span>{part.first + 1}</span></li>'
-        if part.file
-        else f"<h2>{escape(part.title)}</h2>"
-        for part in parts
-    )
-
-
-def numbers(titles: Iterable[str]) -> str:
-    """For each page of the book a sheet that is empty but for its foot."""
-    return beside("feet.html") + "".join(
-        f"<div><p><span>{escape(title)}</span><span>{number}</span></p></div>"
-        for number, title in enumerate(titles, 1)
-    )

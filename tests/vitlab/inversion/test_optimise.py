@@ -222,7 +222,7 @@ def test_what_cannot_be_inverted_is_refused():
         ({"blur": 2.4}, ValueError, "got optimizer='lbfgs', blur=2.4"),
         ({"target": IMAGES}, ValueError, "an image, or a target and a start"),
         ({"image": None, "target": IMAGES, "start": IMAGES}, ValueError, r"a target \[3, 24\] at 'first': got \[3, 4, 3, 2\]"),
-        ({"image": IMAGES.byte()}, TypeError, r"\[batch, ...\] \(float\) or None as image: got Tensor torch.uint8"),
+        ({"image": IMAGES.byte()}, TypeError, r"\[batch, \*shape\] \(float\) or None as image: got Tensor torch.uint8"),
         ({"image": IMAGES * torch.nan}, ValueError, "finite real numbers as image"),
         ({"model": None}, TypeError, "an nn.Module as model: got None"),
         ({"start": IMAGES[:1]}, ValueError, r"that fits image \[3, 4, 3, 2\] as start: got Tensor torch.float64 \[1, 4, 3, 2\]"),
