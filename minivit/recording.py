@@ -224,6 +224,8 @@ def record(model: nn.Module, *names: str, detach: bool = False) -> Iterator[dict
         raise ValueError("name what to record, for example '*.weights'")
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"names are strings, each an argument of its own: got {names!r}")
+    if not isinstance(detach, bool):
+        raise TypeError(f"expected True or False as detach: got {detach!r}")
     outputs, attention = find(modules, names)
     kept = Kept(detach)
     listener = AttentionListener(kept.keep)

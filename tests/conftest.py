@@ -12,14 +12,9 @@ from jaxtyping import install_import_hook
 # is a float.
 install_import_hook(
     [
-        *(
-            f"minivit.{name}"
-            for name in ["vit", "patches", "positions", "model", "parts", "variants"]
-        ),
-        *(f"minivit.{name}" for name in ["mixer", "resnet", "hybrid"]),
-        "vitlab.instruments",
-        "vitlab.inversion",
-        "vitlab.figures",
+        *(f"minivit.{name}" for name in ["vit", "patches", "positions", "model", "parts"]),
+        *(f"minivit.{name}" for name in ["variants", "mixer", "resnet", "hybrid"]),
+        *(f"vitlab.{name}" for name in ["instruments", "inversion", "figures"]),
     ],
     "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))",
 )

@@ -67,10 +67,8 @@ HUGGINGFACES = {
 
 def huggingfaces(name, dtype=torch.float64, **changes):
     config, sizes = HUGGINGFACES[name]
-    model = getattr(transformers, name.partition(",")[0])(
-        getattr(transformers, config)(**sizes | changes)
-    )
-    return draw(model.to(dtype).eval())
+    kind = getattr(transformers, name.partition(",")[0])
+    return draw(kind(getattr(transformers, config)(**sizes | changes)).to(dtype).eval())
 
 
 class ClassTokens(torch.nn.Module):
@@ -98,9 +96,5 @@ def converted(model):
 EVERY = [*((timms, name) for name in TIMMS), *((huggingfaces, name) for name in HUGGINGFACES)]
 
 # Between them registers, LayerScale, a second head, gates, a norm before the blocks, a pool.
-REPRESENTATIVE = [
-    (timms, "dinov2 with registers"),
-    (timms, "deit distilled"),
-    (huggingfaces, "Dinov2Model, giant"),
-    (huggingfaces, "SiglipVisionModel"),
-]
+REPRESENTATIVE = [(timms, "dinov2 with registers"), (timms, "deit distilled")]
+REPRESENTATIVE += [(huggingfaces, name) for name in ("Dinov2Model, giant", "SiglipVisionModel")]

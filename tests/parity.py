@@ -54,6 +54,18 @@ def pictures(model, image_size=224, batch=1):
     return random(batch, 3, image_size, image_size, seed=1).to(next(model.parameters()).dtype)
 
 
+class Function(nn.Module):
+    """A module that computes any function of what it is given, and perhaps of modules inside."""
+
+    def __init__(self, function, *inner):
+        super().__init__()
+        self.function, self.inner = function, nn.ModuleList(inner)
+        self.eval()
+
+    def forward(self, *args, **kwargs):
+        return self.function(*args, *self.inner, **kwargs)
+
+
 def blocks_of(model):
     """The blocks of minivit's or another library's models, in the order in which they run."""
     if isinstance(model, torchvision.models.VisionTransformer):
@@ -98,9 +110,8 @@ def differences(ours, theirs):
     for name, b in theirs.items():
         assert b.abs().mean() > 1e-4, f"{name} is too close to zero to tell models apart"
         assert ours[name].shape == b.shape, f"{name}: {ours[name].shape}, expected {b.shape}"
-    return {
-        name: ((ours[name] - b).abs().max() / b.abs().max()).item() for name, b in theirs.items()
-    }
+    away = {name: (ours[name] - b).abs().max() / b.abs().max() for name, b in theirs.items()}
+    return {name: difference.item() for name, difference in away.items()}
 
 
 def wrong(ours, theirs):

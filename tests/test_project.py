@@ -19,9 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 LINES = (ROOT / "requirements.txt").read_text().splitlines()
-PINS = dict(
-    line.split("#")[0].strip().lower().split("==") for line in LINES if re.match(r"\w", line)
-)
+PINNED = [line.split("#")[0].strip().lower() for line in LINES if re.match(r"\w", line)]
+PINS = dict(line.split("==") for line in PINNED)
 
 
 def test_pins_are_what_the_package_needs_and_every_python_that_it_allows_is_tried():

@@ -44,7 +44,7 @@ PARTS = {
     "studies": Part(["studies"], 4_990),
     "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_280),
     "all Python but tests": Part(FLOORS[""], 33_490),
-    "tests": Part(["tests"], 24_460),
+    "tests": Part(["tests"], 23_000),
     "JavaScript, CSS": Part(["book/_static"], 4_750, suffixes=(".js", ".css")),
 }
 MOST_GUARDS = 0.05  # of the lines of code of minivit and vitlab

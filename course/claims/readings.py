@@ -10,7 +10,7 @@ from course.claims.estimate import Estimate, Values
 
 Measured = Values | Estimate | tuple[Values | Estimate, ...]
 Row = Mapping[str, Any]  # figures of a row of a study, a list over seeds each
-ENDS = "", ", 3 x", ", 10 x"  # of the names of rows, by when training stops
+ENDS = ", 1 x", ", 3 x", ", 10 x"  # of the names of rows, by when training stops
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,9 @@ def readings(
     def measured(chosen: Iterable[Row]) -> Measured:
         return measure(*(np.array(row[key]) for row in chosen))
 
-    lengths = [[rows[name + end] for name in names] for end in ENDS if names[0] + end in rows]
+    first = ENDS[0] if names[0] + ENDS[0] in rows else ""
+    ends = [end for end in (first, *ENDS[1:]) if names[0] + end in rows]
+    lengths = [[rows[name + end] for name in names] for end in ends]
     by_steps = {int(chosen[0]["steps"]): measured(chosen) for chosen in lengths}
     bracketed = [chosen for chosen in lengths if "next" in chosen[0]][-1]
     others = {"the next rate": measured(row["next"] for row in bracketed)}

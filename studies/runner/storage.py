@@ -51,9 +51,12 @@ def write(figures: Figures, path: Path) -> None:
 
 @cache
 def commit() -> str:
-    """The commit this process runs, if this is called early; + where files had changes."""
-    git = ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=12", "--exclude=*"]
-    return subprocess.run([*git, "--dirty=+"], capture_output=True, text=True).stdout.strip()
+    """The commit this process runs, if this is called early; + where code had changes."""
+    git = ["git", "-C", str(ROOT)]
+    name = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
+    code = ["--", ".", ":!book/results"]  # which a study before this one may have written
+    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", *code], capture_output=True)
+    return name.stdout.strip() + "+" * (changed.returncode == 1)
 
 
 def provenance() -> Figures:

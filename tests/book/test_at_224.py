@@ -62,9 +62,8 @@ def at_224(monkeypatch, capsys):
 
 
 def begins(lines, *words):
-    assert [line.lstrip()[: len(word)] for line, word in zip(lines, words, strict=True)] == list(
-        words
-    )
+    pairs = zip(lines, words, strict=True)
+    assert all(line.lstrip().startswith(word) for line, word in pairs), lines
 
 
 def test_chapters_8_to_10_compare_filters_and_blocks_of_trained_models(at_224):

@@ -52,9 +52,7 @@ def test_links_are_those_of_the_site_and_stay_where_there_is_no_site():
     assert links.source == text and line.source.startswith("%pip install wheels/minivit-")
 
 
-def test_the_branch_has_notebooks_that_work_alone_and_nothing_else_is_touched(
-    tmp_path, monkeypatch
-):
+def test_the_branch_has_notebooks_that_work_alone_and_no_more_changes(tmp_path, monkeypatch):
     (tmp_path / ".github/workflows").mkdir(parents=True)
     (tmp_path / ".github/workflows/a_file").touch()
     for page in PAGES:

@@ -45,11 +45,8 @@ def test_the_title_comes_first_the_text_is_plain_and_its_numbers_are_those_of_th
     stored = read(path)
     assert stored.cells[0].source.startswith("# ") and "%pip" not in prose(path)
     assert portable.portable(portable.for_sphinx(stored), path) == stored, "run book.tools.portable"
-    for cell in stored.cells:
-        if cell.cell_type == "markdown":
-            assert not re.search(r"\{[a-z:]+\}`|^\([\w-]+\)=$", cell.source, re.MULTILINE), (
-                cell.source
-            )
+    for text in (cell.source for cell in stored.cells if cell.cell_type == "markdown"):
+        assert not re.search(r"\{[a-z:]+\}`|^\([\w-]+\)=$", text, re.MULTILINE), text
 
 
 @of(of_the_book())

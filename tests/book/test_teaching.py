@@ -107,10 +107,8 @@ def test_computations_are_right_and_the_exam_and_its_marking_guide_agree():
         examples = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page, None, 0)
         assert len(examples.examples) > 8
         assert doctest.DocTestRunner().run(examples).failed == 0
-    asked, marked = (
-        re.findall(r"(?m)^\*\*(\d+)\.\*\* \((\d+) points\)", PAGES[page])
-        for page in ("exam", "exam_marking")
-    )
+    question = re.compile(r"(?m)^\*\*(\d+)\.\*\* \((\d+) points\)")
+    asked, marked = (question.findall(PAGES[page]) for page in ("exam", "exam_marking"))
     assert asked == marked and [int(n) for n, _ in asked] == list(range(1, 16))
     assert sum(int(points) for _, points in asked) == 60
     assert "exam_marking" not in PAGES["exam"]

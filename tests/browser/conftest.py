@@ -88,9 +88,8 @@ def open_page(
 ) -> Visit:
     """Opens a page and waits until its mathematics is set and its fonts are there."""
     page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
-    page.add_init_script(
-        f"for (const key of ['mode', 'theme']) localStorage.setItem(key, '{theme}')"
-    )
+    stored = f"localStorage.setItem(key, '{theme}')"
+    page.add_init_script(f"for (const key of ['mode', 'theme']) {stored}")
     visit = Visit(page, site)
     page.on("request", lambda request: visit.requests.append(request.url))
     page.on("requestfailed", lambda request: visit.failed.append(request.url))

@@ -35,9 +35,7 @@ def elsewhere(tmp_path) -> Iterator[tuple]:
         yield tmp_path, address
 
 
-def test_a_div_and_a_script_of_another_address_show_one_thing_or_say_why_not(
-    browser, site, elsewhere
-):
+def test_a_div_and_a_script_elsewhere_show_one_thing_or_say_why_not(browser, site, elsewhere):
     folder, address = elsewhere
     divs = [f"<div data-model='digits_vit' data-show='{show}'></div>" for show in SHOWS]
     divs += [f"<div {attributes}></div>" for attributes, _ in REFUSED]
@@ -90,9 +88,7 @@ def test_the_page_of_snippets_has_this_sites_address_and_all_of_them_run(browser
     visit.close()
 
 
-def test_the_front_page_begins_with_one_and_keeps_its_picture_without_scripts(
-    browser, site, without_scripts
-):
+def test_the_front_page_begins_with_one_or_a_picture(browser, site, without_scripts):
     visit = open_page(browser, site, "index.html")
     live = ready(visit.page.locator("[data-model]").first)
     assert live.locator(".live-heads").count() == 4

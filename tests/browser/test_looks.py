@@ -48,8 +48,7 @@ def test_icons_are_seen(opened):
 
 def test_symbols_fit_onto_a_phone(opened):
     page = opened("book/glossary.html", "light", 390)
-    heads = page.locator("table.symbols th").all_inner_texts()
-    assert heads[:2] == ["symbol", "meaning"]
+    assert page.locator("table.symbols th").all_inner_texts()[:2] == ["symbol", "meaning"]
     for symbol in page.locator("table.symbols td:first-child").all():
         fits = """e => [...e.querySelectorAll('mjx-math')].every(
             math => math.getBoundingClientRect().right <= e.getBoundingClientRect().right)"""

@@ -31,9 +31,7 @@ def visit(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterat
     visit.page.close()
 
 
-def test_asks_nothing_of_other_hosts_has_its_theme_and_nothing_sticks_out_sideways(
-    visit: Visit, request: pytest.FixtureRequest
-):
+def test_asks_no_other_host_has_its_theme_and_fits(visit: Visit, request: pytest.FixtureRequest):
     assert visit.requests, "the page itself was asked for"
     visit.check()
     _, theme, width = request.node.callspec.params["visit"]

@@ -88,9 +88,8 @@ def test_paper_is_white_and_holds_every_word(browser, site, page, tmp_path):
     sheets = PdfWriter()
     sheets.append(print_page(context, site + page).file, pages=(0, 8))
     sheets.write(tmp_path / "page.pdf")
-    subprocess.run(
-        ["pdftoppm", "-r", "20", "-gray", tmp_path / "page.pdf", tmp_path / "p"], check=True
-    )
+    draw = ["pdftoppm", "-r", "20", "-gray", tmp_path / "page.pdf", tmp_path / "p"]
+    subprocess.run(draw, check=True)
     for file in tmp_path.glob("*.pgm"):
         with Image.open(file) as sheet:
             assert sorted(sheet.get_flattened_data())[sheet.width * sheet.height // 3] > 200

@@ -71,26 +71,17 @@ def with_nan_at_the_margin(images, size, stride, keep):
     return torch.where(count > 0, result, torch.nan)
 
 
-WRONG = {
-    "patchify": [
-        ("count patches along each", lambda x, p: x.view(len(x), -1, *[len(x[0, 0]) // p, p] * 2))
-    ],
-    "padded_patches": [
-        ("needs no padding", partial(faulty_padding, even=True)),
-        ("the last axis first", partial(faulty_padding, swapped=True)),
-        ("part of the image is missing", cropped),
-    ],
-    "denoised": [("Here they are 0 / 0", with_nan_at_the_margin)],
-}
+WRONG = [
+    ("patchify", "count patches along each", lambda x, p: x.view(len(x), -1, *[len(x[0, 0]) // p, p] * 2)),
+    ("padded_patches", "needs no padding", partial(faulty_padding, even=True)),
+    ("padded_patches", "the last axis first", partial(faulty_padding, swapped=True)),
+    ("padded_patches", "part of the image is missing", cropped),
+    ("denoised", "Here they are 0 / 0", with_nan_at_the_margin),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "merged_tokens": {
-        "2, dim -> dim, 2": "the last two axes are merged again as they were split",
-        "batch, rows // 2 -> rows // 2, batch": "the first two axes count the same rows of blocks in the same order",
-    },
-    "denoised": {
-        "full_matrices=False -> full_matrices=True": "the vectors that this adds are not kept",
-        ", full_matrices=False) -> )": "the vectors that this adds are not kept",
-        "> 0 -> != 0": "a count is never negative",
-    },
-}
+EQUIVALENT = [
+    ("merged_tokens", "the last two axes are merged again as they were split", "2, dim -> dim, 2"),
+    ("merged_tokens", "the first two axes count the same rows of blocks in the same order", "batch, rows // 2 -> rows // 2, batch"),
+    ("denoised", "the vectors that this adds are not kept", "full_matrices=False -> full_matrices=True", ", full_matrices=False) -> )"),
+    ("denoised", "a count is never negative", "> 0 -> != 0"),
+]  # fmt: skip

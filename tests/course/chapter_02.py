@@ -118,64 +118,45 @@ def running(q, k, v, chunk):
     return output / total
 
 
-ALSO_RIGHT = {
-    "scaled_dot_product_attention": [lambda q, k, v, *mask: scaled_dot_product_attention(q, k, v)],
-    "multi_head": [heads_by()],
-    "chunked_attention": [running],
-}
+ALSO_RIGHT = [
+    ("scaled_dot_product_attention", lambda q, k, v, *mask: scaled_dot_product_attention(q, k, v)),
+    ("multi_head", heads_by()),
+    ("chunked_attention", running),
+]  # fmt: skip
 
-WRONG = {
-    "scaled_dot_product_attention": [
-        (
-            "third query may attend",
-            masked_by(lambda s, m: s.masked_fill(~m, -math.inf).softmax(-1)),
-        ),
-        ("it is inverted", masked_by(lambda s, m: fill(s, ~m))),
-        ("and those of others be 0", masked_by(lambda s, m: fill(s / 2, m))),
-        ("should get zeros", masked_by(lambda s, m: s.masked_fill(~m, -1e9).softmax(-1))),
-        ("be (q, k, v, mask=None)", lambda q, k, v: scaled_dot_product_attention(q, k, v)),
-        ("Swap the last two", lambda q, k, v, m=None: (q @ k.permute(3, 2, 1, 0)).softmax(-1) @ v),
-    ],
-    "multi_head": [
-        ("in another order. They", lambda x, w, *rest: multi_head(x, w.roll(len(w), 1), *rest)),
-        ("Only where heads are merged", heads_by(split=lambda t, sizes: t.view(sizes))),
-        ("averaged", heads_by(merge=lambda t: t.mean(1))),
-    ],
-    "masked_softmax": [
-        ("multiplied by the mask", lambda scores, mask: (scores * mask).softmax(-1)),
-        ("penalty of finite size", lambda scores, mask: (scores - 1.0 * ~mask).softmax(-1)),
-        ("mask is inverted", lambda s, mask: s.masked_fill(mask, -math.inf).softmax(-1)),
-        ("over the queries", lambda s, mask: s.masked_fill(~mask, -math.inf).softmax(-2)),
-        ("Here they are NaN", lambda s, mask: s.masked_fill(~mask, -math.inf).softmax(-1)),
-        ("Here they sum to 1", lambda s, mask: s.masked_fill(~mask, -1e9).softmax(-1)),
-        ("result overflows", lambda scores, mask: normalised(scores.exp() * mask)),
-        ("0 * infinity", lambda scores, mask: (scores - math.inf * ~mask).softmax(-1)),
-    ],
-    "antisymmetric_share": [
-        ("not by that of its", lambda a, b: (norms(a, b)[0] / norms(a, b)[1]) ** 2)
-    ],
-    "chunked_attention": [
-        ("around 10000 the result overflows", partial(at_once, shift=lambda highest: 0.0)),
-        ("around -10000 the result overflows", partial(at_once, shift=lambda h: h.clamp(min=0.0))),
-        ("formed at once", at_once),
-        ("chunk size that is given", lambda q, k, v, chunk: chunked_attention(q, k, v, 32)),
-        ("At the worst moment", keeping_scores),
-    ],
-}
+WRONG = [
+    ("scaled_dot_product_attention", "third query may attend", masked_by(lambda s, m: s.masked_fill(~m, -math.inf).softmax(-1))),
+    ("scaled_dot_product_attention", "it is inverted", masked_by(lambda s, m: fill(s, ~m))),
+    ("scaled_dot_product_attention", "and those of others be 0", masked_by(lambda s, m: fill(s / 2, m))),
+    ("scaled_dot_product_attention", "should get zeros", masked_by(lambda s, m: s.masked_fill(~m, -1e9).softmax(-1))),
+    ("scaled_dot_product_attention", "be (q, k, v, mask=None)", lambda q, k, v: scaled_dot_product_attention(q, k, v)),
+    ("scaled_dot_product_attention", "Swap the last two", lambda q, k, v, m=None: (q @ k.permute(3, 2, 1, 0)).softmax(-1) @ v),
+    ("multi_head", "in another order. They", lambda x, w, *rest: multi_head(x, w.roll(len(w), 1), *rest)),
+    ("multi_head", "Only where heads are merged", heads_by(split=lambda t, sizes: t.view(sizes))),
+    ("multi_head", "averaged", heads_by(merge=lambda t: t.mean(1))),
+    ("masked_softmax", "multiplied by the mask", lambda scores, mask: (scores * mask).softmax(-1)),
+    ("masked_softmax", "penalty of finite size", lambda scores, mask: (scores - 1.0 * ~mask).softmax(-1)),
+    ("masked_softmax", "mask is inverted", lambda s, mask: s.masked_fill(mask, -math.inf).softmax(-1)),
+    ("masked_softmax", "over the queries", lambda s, mask: s.masked_fill(~mask, -math.inf).softmax(-2)),
+    ("masked_softmax", "Here they are NaN", lambda s, mask: s.masked_fill(~mask, -math.inf).softmax(-1)),
+    ("masked_softmax", "Here they sum to 1", lambda s, mask: s.masked_fill(~mask, -1e9).softmax(-1)),
+    ("masked_softmax", "result overflows", lambda scores, mask: normalised(scores.exp() * mask)),
+    ("masked_softmax", "0 * infinity", lambda scores, mask: (scores - math.inf * ~mask).softmax(-1)),
+    ("antisymmetric_share", "not by that of its", lambda a, b: (norms(a, b)[0] / norms(a, b)[1]) ** 2),
+    ("chunked_attention", "around 10000 the result overflows", partial(at_once, shift=lambda highest: 0.0)),
+    ("chunked_attention", "around -10000 the result overflows", partial(at_once, shift=lambda h: h.clamp(min=0.0))),
+    ("chunked_attention", "formed at once", at_once),
+    ("chunked_attention", "chunk size that is given", lambda q, k, v, chunk: chunked_attention(q, k, v, 32)),
+    ("chunked_attention", "At the worst moment", keeping_scores),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "scaled_dot_product_attention": {
-        "q.shape[-1] -> k.shape[-1]": "q and k have the same last axis"
-    },
-    "antisymmetric_share": {"b - b.T -> b.T - b": "the sign is squared"},
-    "grouped_query_attention": {"transpose(-2 -> transpose(2": "with four axes, axis 2 is axis -2"},
-    "chunked_attention": {
-        "sqrt(q.shape -> sqrt(k.shape": "q and k have the same last axis",
-        "k.shape -> v.shape": "there are as many values as keys",
-        "q.new_full -> k.new_full | v.new_full": "both have the same dtype and device",
-        "output = q -> output = k | output = v": "both have the same dtype and device",
-        "[:-1], 1 -> [:-0], 1": "it broadcasts to the right shape in the first chunk",
-        "[:-1], v -> [:-0], v": "it broadcasts to the right shape in the first chunk",
-        "zeros_like -> ones_like": "the first chunk multiplies it by exp(-inf) = 0",
-    },
-}
+EQUIVALENT = [
+    ("scaled_dot_product_attention", "q and k have the same last axis", "q.shape[-1] -> k.shape[-1]"),
+    ("antisymmetric_share", "the sign is squared", "b - b.T -> b.T - b"),
+    ("grouped_query_attention", "with four axes, axis 2 is axis -2", "transpose(-2 -> transpose(2"),
+    ("chunked_attention", "q and k have the same last axis", "sqrt(q.shape -> sqrt(k.shape"),
+    ("chunked_attention", "there are as many values as keys", "k.shape -> v.shape"),
+    ("chunked_attention", "both have the same dtype and device", "q.new_full -> k.new_full | v.new_full", "output = q -> output = k | output = v"),
+    ("chunked_attention", "it broadcasts to the right shape in the first chunk", "[:-1], 1 -> [:-0], 1", "[:-1], v -> [:-0], v"),
+    ("chunked_attention", "the first chunk multiplies it by exp(-inf) = 0", "zeros_like -> ones_like"),
+]  # fmt: skip

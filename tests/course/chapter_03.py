@@ -61,50 +61,32 @@ rotary_2d = by_complex_numbers
 resample_linear = by_two_matrices
 relative_bias = one_query_at_a_time
 
-WRONG = {
-    "add_positions": [
-        ("Leave the class token out", lambda x, p: x + p),
-        ("first row of the table goes", lambda x, p: torch.cat([x[:, :-1] + p, x[:, -1:]], 1)),
-        ("class token has changed", lambda x, p: x + torch.cat([p.mean(0, keepdim=True), p])),
-        ("is missing", lambda x, p: x[:, 1:] + p),
-        ("put at the end", lambda x, p: torch.cat([x[:, 1:] + p, x[:, :1]], 1)),
-        ("come back unchanged", lambda x, p: x.clone()),
-        ("is subtracted", lambda x, p: without_class_token(x, -p)),
-    ],
-    "move_by": [
-        ("move backwards", lambda p, steps: by_blocks(p, -steps)),
-        (
-            "no longer sum to one",  # the sine that cosines lose is added
-            lambda p, steps: torch.stack(
-                [by_blocks(p, steps)[:, 0::2], by_blocks(p, -steps)[:, 1::2]], -1
-            ).flatten(1),
-        ),
-        ("shifted in the tensor", lambda p, steps: p.roll(-int(steps), 0)),
-        ("steps = 1.5", lambda p, steps: by_blocks(p, int(steps))),
-    ],
-    "resample_linear": [
-        ("class token's row is not kept", class_token_last),
-        ("has shape [13, 2]", lambda table, old, new: table.clone()),
-    ],
-    "relative_bias": [
-        ("wrong sign", lambda table, grid: one_query_at_a_time(table.flip(0, 1), grid)),
-        ("middle of", lambda table, grid: one_query_at_a_time(table.flip(0, 1), grid) * 2),
-    ],
-    "rotary_2d": [
-        ("should come back unchanged", lambda x, grid: -by_complex_numbers(x, grid)),
-    ],
-}
+WRONG = [
+    ("add_positions", "Leave the class token out", lambda x, p: x + p),
+    ("add_positions", "first row of the table goes", lambda x, p: torch.cat([x[:, :-1] + p, x[:, -1:]], 1)),
+    ("add_positions", "class token has changed", lambda x, p: x + torch.cat([p.mean(0, keepdim=True), p])),
+    ("add_positions", "is missing", lambda x, p: x[:, 1:] + p),
+    ("add_positions", "put at the end", lambda x, p: torch.cat([x[:, 1:] + p, x[:, :1]], 1)),
+    ("add_positions", "come back unchanged", lambda x, p: x.clone()),
+    ("add_positions", "is subtracted", lambda x, p: without_class_token(x, -p)),
+    ("move_by", "move backwards", lambda p, steps: by_blocks(p, -steps)),
+    # The sine that cosines lose is added.
+    ("move_by", "no longer sum to one", lambda p, steps: torch.stack([by_blocks(p, steps)[:, 0::2], by_blocks(p, -steps)[:, 1::2]], -1).flatten(1)),
+    ("move_by", "shifted in the tensor", lambda p, steps: p.roll(-int(steps), 0)),
+    ("move_by", "steps = 1.5", lambda p, steps: by_blocks(p, int(steps))),
+    ("resample_linear", "class token's row is not kept", class_token_last),
+    ("resample_linear", "has shape [13, 2]", lambda table, old, new: table.clone()),
+    ("relative_bias", "wrong sign", lambda table, grid: one_query_at_a_time(table.flip(0, 1), grid)),
+    ("relative_bias", "middle of", lambda table, grid: one_query_at_a_time(table.flip(0, 1), grid) * 2),
+    ("rotary_2d", "should come back unchanged", lambda x, grid: -by_complex_numbers(x, grid)),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "add_positions": {"table.new_zeros -> tokens.new_zeros": "both have the same dtype and device"},
-    "move_by": {
-        "2, dtype=p.dtype -> 2": "whole numbers divided have a check's dtype",
-        "0::2 -> ::2": "a slice without a start begins at 0",
-    },
-    "rotary_2d": {
-        "// 2 -> / 2": "d_head is even",
-        "2, dtype=x.dtype -> 2": "whole numbers divided have a check's dtype",
-        "by_column], dim=-1 -> by_column], dim=1": "of two axes the last is axis 1",
-        "0::2 -> ::2": "a slice without a start begins at 0",
-    },
-}
+EQUIVALENT = [
+    ("add_positions", "both have the same dtype and device", "table.new_zeros -> tokens.new_zeros"),
+    ("move_by", "whole numbers divided have a check's dtype", "2, dtype=p.dtype -> 2"),
+    ("move_by", "a slice without a start begins at 0", "0::2 -> ::2"),
+    ("rotary_2d", "d_head is even", "// 2 -> / 2"),
+    ("rotary_2d", "whole numbers divided have a check's dtype", "2, dtype=x.dtype -> 2"),
+    ("rotary_2d", "of two axes the last is axis 1", "by_column], dim=-1 -> by_column], dim=1"),
+    ("rotary_2d", "a slice without a start begins at 0", "0::2 -> ::2"),
+]  # fmt: skip

@@ -158,58 +158,43 @@ def logits_from_file(images, state, heads, strict=True, error=ValueError, quiet=
     return fill(model, {name: state[theirs] for name, theirs in names.items()})(images)
 
 
-ALSO_RIGHT = {"ViT": [Nested]}
+ALSO_RIGHT = [
+    ("ViT", Nested),
+]  # fmt: skip
 
-WRONG = {
-    "ViT": [
-        ("no parameter blocks.1.norm1.weight", Shared),
-        ("embedding.weight has shape [10, 3, 1, 1], expected [10, 1, 1, 1]", Fixed),
-        ("The table has no parameter scale", More),
-        ('AttributeError in the line "return self.heads(images)"', Unready),
-        ("up.weight has shape [48, 24]", lambda *sizes: ViT(*sizes, hidden=2 * sizes[3])),
-        ("begin with class ViT(nn.Module)", lambda *sizes: F.gelu),
-    ],
-    "layer_norm": [
-        (
-            "keepdim=True keeps it",
-            lambda x, *rest: (x - x.mean(-1)) / x.var(-1, correction=0).sqrt(),
-        )
-    ],
-    "block": [("x = x + ... instead of x += ...", adding)],
-    "drop_path": [
-        ("That is dropout", partial(faulty_drop, shape=(2, 3))),
-        ("it is that of dropping", share_kept),
-        ("not scaled", partial(faulty_drop, scale=lambda rate: 1)),
-        ("multiplied by 0.75", partial(faulty_drop, scale=lambda rate: 1 - rate)),
-        ("nothing was dropped", lambda branch, rate, training: branch.clone()),
-        ("all was dropped", lambda b, rate, t: b * (1 - float(t and rate > 0))),
-        ("fraction of 0.4", lambda b, rate, t: drop_path(drop_path(b, rate, t), rate, t)),
-    ],
-    "logits_from_file": [
-        ("has head.scale, of no use, is accepted", partial(logits_from_file, strict=False)),
-        ("lacks blocks.0.norm1.bias is accepted", partial(logits_from_file, least=0)),
-        ("should be a ValueError", partial(logits_from_file, error=KeyError)),
-        ("contain that name: got 'the file", partial(logits_from_file, quiet=True)),
-    ],
-}
+WRONG = [
+    ("ViT", "no parameter blocks.1.norm1.weight", Shared),
+    ("ViT", "embedding.weight has shape [10, 3, 1, 1], expected [10, 1, 1, 1]", Fixed),
+    ("ViT", "The table has no parameter scale", More),
+    ("ViT", 'AttributeError in the line "return self.heads(images)"', Unready),
+    ("ViT", "up.weight has shape [48, 24]", lambda *sizes: ViT(*sizes, hidden=2 * sizes[3])),
+    ("ViT", "begin with class ViT(nn.Module)", lambda *sizes: F.gelu),
+    ("layer_norm", "keepdim=True keeps it", lambda x, *rest: (x - x.mean(-1)) / x.var(-1, correction=0).sqrt()),
+    ("block", "x = x + ... instead of x += ...", adding),
+    ("drop_path", "That is dropout", partial(faulty_drop, shape=(2, 3))),
+    ("drop_path", "it is that of dropping", share_kept),
+    ("drop_path", "not scaled", partial(faulty_drop, scale=lambda rate: 1)),
+    ("drop_path", "multiplied by 0.75", partial(faulty_drop, scale=lambda rate: 1 - rate)),
+    ("drop_path", "nothing was dropped", lambda branch, rate, training: branch.clone()),
+    ("drop_path", "all was dropped", lambda b, rate, t: b * (1 - float(t and rate > 0))),
+    ("drop_path", "fraction of 0.4", lambda b, rate, t: drop_path(drop_path(b, rate, t), rate, t)),
+    ("logits_from_file", "has head.scale, of no use, is accepted", partial(logits_from_file, strict=False)),
+    ("logits_from_file", "lacks blocks.0.norm1.bias is accepted", partial(logits_from_file, least=0)),
+    ("logits_from_file", "should be a ValueError", partial(logits_from_file, error=KeyError)),
+    ("logits_from_file", "contain that name: got 'the file", partial(logits_from_file, quiet=True)),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "layer_norm": {"(x - mean). -> (mean - x).": "a square has no sign"},
-    "ordered_block": {
-        "order == -> order <=": "the other of two orders comes later in the alphabet"
-    },
-    "ViT": {
-        "len(x), -1 -> len(x), 1": "there is one class token",
-        "in self.head.parameters(): -> in []:": "how the weights start is the reader's",
-    },
-    "drop_path": {">= rate -> > rate": "a draw is never equal to the rate"},
-    "logit_shares": {"square().mean(-1 -> square().mean(1": "with two axes, axis 1 is axis -1"},
-    "logits_from_file": {
-        "sorted(wrong) -> wrong": "every name is still in the message",
-        "\"missing, or of no use: {', '.join(sorted(wrong))}\" -> 'missing, or of no use: {sorted(wrong)}'": "every name is still in the message",
-        "default=0 -> default=1": "a file without blocks lacks all names of any number of them",
-        "expected | -> expected ^": "the two sets have nothing in common",
-        "kernel.shape[-1] -> kernel.shape[-2]": "patches are square",
-        "len(x), -1 -> len(x), 1": "there is one class token",
-    },
-}
+EQUIVALENT = [
+    ("layer_norm", "a square has no sign", "(x - mean). -> (mean - x)."),
+    ("ordered_block", "the other of two orders comes later in the alphabet", "order == -> order <="),
+    ("ViT", "there is one class token", "len(x), -1 -> len(x), 1"),
+    ("ViT", "how the weights start is the reader's", "in self.head.parameters(): -> in []:"),
+    ("drop_path", "a draw is never equal to the rate", ">= rate -> > rate"),
+    ("logit_shares", "with two axes, axis 1 is axis -1", "square().mean(-1 -> square().mean(1"),
+    ("logits_from_file", "every name is still in the message", "sorted(wrong) -> wrong"),
+    ("logits_from_file", "every name is still in the message", "\"missing, or of no use: {', '.join(sorted(wrong))}\" -> 'missing, or of no use: {sorted(wrong)}'"),
+    ("logits_from_file", "a file without blocks lacks all names of any number of them", "default=0 -> default=1"),
+    ("logits_from_file", "the two sets have nothing in common", "expected | -> expected ^"),
+    ("logits_from_file", "patches are square", "kernel.shape[-1] -> kernel.shape[-2]"),
+    ("logits_from_file", "there is one class token", "len(x), -1 -> len(x), 1"),
+]  # fmt: skip

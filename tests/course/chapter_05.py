@@ -31,18 +31,12 @@ def resized_mixing(x, up, up_bias, down, down_bias, old, new):
     return torch.einsum("on,oh,bhd->bnd", finer, down, hidden) + (finer.T @ down_bias)[:, None]
 
 
-WRONG = {
-    "mix_tokens": [
-        ("to the last axis first", lambda x, up, a, down, b: F.linear(F.linear(x, up, a), down, b))
-    ],
-    "spatial_gate": [
-        ("bias[:, None]", lambda x, weight, bias, eps: weight @ x.chunk(2, -1)[1] + bias)
-    ],
-}
+WRONG = [
+    ("mix_tokens", "to the last axis first", lambda x, up, a, down, b: F.linear(F.linear(x, up, a), down, b)),
+    ("spatial_gate", "bias[:, None]", lambda x, weight, bias, eps: weight @ x.chunk(2, -1)[1] + bias),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "distance_from_alike": {
-        "x - x.mean(1, keepdim=True) -> x.mean(1, keepdim=True) - x": "a norm does not see the sign"
-    },
-    "resized_mixing": {"down_bias[None])[0] -> down_bias[None])[-1]": "there is one row"},
-}
+EQUIVALENT = [
+    ("distance_from_alike", "a norm does not see the sign", "x - x.mean(1, keepdim=True) -> x.mean(1, keepdim=True) - x"),
+    ("resized_mixing", "there is one row", "down_bias[None])[0] -> down_bias[None])[-1]"),
+]  # fmt: skip

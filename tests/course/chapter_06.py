@@ -81,51 +81,30 @@ def by_convolution(x, weight, grid, sharpness, mode):
 NO_PADDING = torch.tensor([1, 1, 0])
 FIRST_STRIDE = torch.tensor([torch.inf, 1, torch.inf])
 
-WRONG = {
-    "layers_needed": [
-        ("divide by the filter's width", partial(divided, start=0, less=0)),
-        ("is whole", partial(divided, rounding=torch.clone)),
-        ("With one layer less", partial(divided, rounding=lambda x: x.ceil() + (x % 1 > 0))),
-    ],
-    "first_and_last": [
-        ("reads 5 pixels", lambda layers, i: first_and_last(layers, i) + torch.arange(2)),
-        ("not centred", lambda layers, i: first_and_last(layers, i) - (layers[0, 0] - 1) / 2),
-        ("pixels in front", lambda layers, i: first_and_last(layers * NO_PADDING, i)),
-        ("stride * i", lambda layers, i: first_and_last(layers.clamp(max=FIRST_STRIDE), i)),
-        ("Begin with the highest", lambda layers, i: first_and_last(layers.flip(0), i)),
-        ("Negative numbers", lambda layers, i: first_and_last(layers, i).clamp(min=0)),
-    ],
-    "circular_by_fourier": [
-        *(
-            (
-                "is shifted by",
-                lambda x, w, n=n: circular_by_fourier(x, w).roll(
-                    [w.shape[-1] // 2 * n] * 2, (2, 3)
-                ),
-            )
-            for n in (1, 2)
-        ),
-        ("is flipped", lambda x, w: circular_by_fourier(x, w.flip((2, 3)))),
-        ("a factor rows * columns", lambda x, w: circular_by_fourier(x, w) * x[0, 0].numel()),
-    ],
-    "convolution_by_attention": [
-        ("wrong sign", lambda x, w, *rest: convolution_by_attention(x, w.flip((2, 3)), *rest)),
-        ("swapped", lambda x, w, *rest: convolution_by_attention(x, w.mT, *rest)),
-        ("you have zeros", partial(by_convolution, mode="zeros")),
-        ("wraps around", partial(by_convolution, mode="circular")),
-        ("At the border", partial(by_convolution, mode="reflect")),
-    ],
-}
+WRONG = [
+    ("layers_needed", "divide by the filter's width", partial(divided, start=0, less=0)),
+    ("layers_needed", "is whole", partial(divided, rounding=torch.clone)),
+    ("layers_needed", "With one layer less", partial(divided, rounding=lambda x: x.ceil() + (x % 1 > 0))),
+    ("first_and_last", "reads 5 pixels", lambda layers, i: first_and_last(layers, i) + torch.arange(2)),
+    ("first_and_last", "not centred", lambda layers, i: first_and_last(layers, i) - (layers[0, 0] - 1) / 2),
+    ("first_and_last", "pixels in front", lambda layers, i: first_and_last(layers * NO_PADDING, i)),
+    ("first_and_last", "stride * i", lambda layers, i: first_and_last(layers.clamp(max=FIRST_STRIDE), i)),
+    ("first_and_last", "Begin with the highest", lambda layers, i: first_and_last(layers.flip(0), i)),
+    ("first_and_last", "Negative numbers", lambda layers, i: first_and_last(layers, i).clamp(min=0)),
+    *(("circular_by_fourier", "is shifted by", lambda x, w, n=n: circular_by_fourier(x, w).roll([w.shape[-1] // 2 * n] * 2, (2, 3))) for n in (1, 2)),
+    ("circular_by_fourier", "is flipped", lambda x, w: circular_by_fourier(x, w.flip((2, 3)))),
+    ("circular_by_fourier", "a factor rows * columns", lambda x, w: circular_by_fourier(x, w) * x[0, 0].numel()),
+    ("convolution_by_attention", "wrong sign", lambda x, w, *rest: convolution_by_attention(x, w.flip((2, 3)), *rest)),
+    ("convolution_by_attention", "swapped", lambda x, w, *rest: convolution_by_attention(x, w.mT, *rest)),
+    ("convolution_by_attention", "you have zeros", partial(by_convolution, mode="zeros")),
+    ("convolution_by_attention", "wraps around", partial(by_convolution, mode="circular")),
+    ("convolution_by_attention", "At the border", partial(by_convolution, mode="reflect")),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "merged_kernel": {"len(w3) -> len(w1)": "both have all channels"},
-    "circular_by_fourier": {
-        "x.new_zeros -> weight.new_zeros": "dtype and device are equal",
-        "shape[-1] -> shape[-2]": "filters are square",
-    },
-    "convolution_by_attention": {
-        "wanted[:, None] - places -> places - wanted[:, None]": "the sign is squared",
-        "dim=-1 -> dim=1": "of two axes the last is axis 1",
-        "softmax(-1) -> softmax(1)": "of two axes the last is axis 1",
-    },
-}
+EQUIVALENT = [
+    ("merged_kernel", "both have all channels", "len(w3) -> len(w1)"),
+    ("circular_by_fourier", "dtype and device are equal", "x.new_zeros -> weight.new_zeros"),
+    ("circular_by_fourier", "filters are square", "shape[-1] -> shape[-2]"),
+    ("convolution_by_attention", "the sign is squared", "wanted[:, None] - places -> places - wanted[:, None]"),
+    ("convolution_by_attention", "of two axes the last is axis 1", "dim=-1 -> dim=1", "softmax(-1) -> softmax(1)"),
+]  # fmt: skip

@@ -8,9 +8,8 @@ from scipy import optimize, stats
 
 
 def mixed_loss(logits, labels, order, share, smoothing):
-    own, other = (
-        F.cross_entropy(logits, y, label_smoothing=smoothing) for y in (labels, labels[order])
-    )
+    loss = partial(F.cross_entropy, logits, label_smoothing=smoothing)
+    own, other = loss(labels), loss(labels[order])
     return share * own + (1 - share) * other
 
 
@@ -78,54 +77,41 @@ def from_table(a, b, quantiles):
     return [sum(d) / len(d) - half, sum(d) / len(d), sum(d) / len(d) + half]
 
 
-ALSO_RIGHT = {
-    "paired_interval": [
-        lambda a, b: paired_interval(a, b).numpy(),
-        lambda a, b: tuple(paired_interval(a, b)),
-        partial(from_table, quantiles={4: 3.182, 7: 2.447}),
-        partial(from_table, quantiles={4: 3.18, 7: 2.45}),
-    ]
-}
+ALSO_RIGHT = [
+    ("paired_interval", lambda a, b: paired_interval(a, b).numpy()),
+    ("paired_interval", lambda a, b: tuple(paired_interval(a, b))),
+    ("paired_interval", partial(from_table, quantiles={4: 3.182, 7: 2.447})),
+    ("paired_interval", partial(from_table, quantiles={4: 3.18, 7: 2.45})),
+]  # fmt: skip
 
-WRONG = {
-    "training_step": [  # handed in to the grader too, which has to bring the module's weights back
-        ("the loss after the step", partial(faulty_step, after=True)),
-        ("there: optimizer.step() is missing", partial(faulty_step, leave="step")),
-        ("loss.backward() is missing, or", partial(faulty_step, leave="backward")),
-        ("loss.backward() is missing, or", partial(faulty_step, leave="gradient")),
-        ("a softmax before the cross-entropy", partial(faulty_step, leave="logits")),
-        ("is still there", partial(faulty_step, leave="zero_grad")),
-        ("is not clipped", partial(faulty_step, leave="clip")),
-    ],
-    "paired_interval": [
-        ("the lower end", lambda a, b: paired_interval(a, b).flip(0)),
-        ("of type str", lambda a, b: "0.01"),
-    ],
-    "best_temperature": [
-        ("This is 1 / T", lambda z, y: 1 / best_temperature(z, y)),
-        ("as if nothing needed correcting", lambda z, y: 1.0),
-        ("own guesses", lambda z, y: best_temperature(z, z.argmax(1))),
-        ("The mean cross-entropy is", partial(best_temperature, steps=2)),
-        ("three digits are asked", on_grid),
-        ("A temperature is above 0", lambda z, y: -best_temperature(z, y)),
-    ],
-    "sharp_gradient": [
-        ("was called", lambda w, f, rho: (f(w), sharp_gradient(w, f, rho))[1]),
-        ("0 / 0", partial(elsewhere, way=lambda rho, g: rho * g / g.norm())),
-    ],
-}
+WRONG = [
+    # Handed in to the grader too, which has to bring the module's weights back.
+    ("training_step", "the loss after the step", partial(faulty_step, after=True)),
+    ("training_step", "there: optimizer.step() is missing", partial(faulty_step, leave="step")),
+    ("training_step", "loss.backward() is missing, or", partial(faulty_step, leave="backward")),
+    ("training_step", "loss.backward() is missing, or", partial(faulty_step, leave="gradient")),
+    ("training_step", "a softmax before the cross-entropy", partial(faulty_step, leave="logits")),
+    ("training_step", "is still there", partial(faulty_step, leave="zero_grad")),
+    ("training_step", "is not clipped", partial(faulty_step, leave="clip")),
+    ("paired_interval", "the lower end", lambda a, b: paired_interval(a, b).flip(0)),
+    ("paired_interval", "of type str", lambda a, b: "0.01"),
+    ("best_temperature", "This is 1 / T", lambda z, y: 1 / best_temperature(z, y)),
+    ("best_temperature", "as if nothing needed correcting", lambda z, y: 1.0),
+    ("best_temperature", "own guesses", lambda z, y: best_temperature(z, z.argmax(1))),
+    ("best_temperature", "The mean cross-entropy is", partial(best_temperature, steps=2)),
+    ("best_temperature", "three digits are asked", on_grid),
+    ("best_temperature", "A temperature is above 0", lambda z, y: -best_temperature(z, y)),
+    ("sharp_gradient", "was called", lambda w, f, rho: (f(w), sharp_gradient(w, f, rho))[1]),
+    ("sharp_gradient", "0 / 0", partial(elsewhere, way=lambda rho, g: rho * g / g.norm())),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "training_step": {
-        "loss.item() -> loss": "a tensor without axes is a number, too",
-        "optimizer.zero_grad -> model.zero_grad": "the optimizer has all parameters of the model",
-        "smoothing=0.0 -> smoothing=-1.0": "torch takes less than 0 for 0",
-    },
-    "best_temperature": {
-        "range(60) -> range(59) | range(61)": "so many halvings are more than a double can show",
-        "> true -> >= true": "they are never exactly equal",
-        "20.0 -> 19.0 | 21.0": "the answer lies well inside",
-        "logits.double() -> logits": "a check's logits are double already",
-    },
-    "sharp_gradient": {"== 0 -> <= 0": "a norm is never below 0"},
-}
+EQUIVALENT = [
+    ("training_step", "a tensor without axes is a number, too", "loss.item() -> loss"),
+    ("training_step", "the optimizer has all parameters of the model", "optimizer.zero_grad -> model.zero_grad"),
+    ("training_step", "torch takes less than 0 for 0", "smoothing=0.0 -> smoothing=-1.0"),
+    ("best_temperature", "so many halvings are more than a double can show", "range(60) -> range(59) | range(61)"),
+    ("best_temperature", "they are never exactly equal", "> true -> >= true"),
+    ("best_temperature", "the answer lies well inside", "20.0 -> 19.0 | 21.0"),
+    ("best_temperature", "a check's logits are double already", "logits.double() -> logits"),
+    ("sharp_gradient", "a norm is never below 0", "== 0 -> <= 0"),
+]  # fmt: skip

@@ -58,19 +58,14 @@ def matched_similarity(a, b):
     return matched(cosines(a, b).abs())
 
 
-WRONG = {
-    "on_one_scale": [("0 / 0", lambda x: 0.5 + 0.5 * x / x.abs().max())],
-    "matched_similarity": [("best pair was taken first", greedy)],
-}
+WRONG = [
+    ("on_one_scale", "0 / 0", lambda x: 0.5 + 0.5 * x / x.abs().max()),
+    ("matched_similarity", "best pair was taken first", greedy),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "share_in_span": {
-        "> 0 -> >= 0": "no value equals the bound",
-        "[0] -> [1]": "a bound of the same size",
-    },
-    "matched_similarity": {
-        "a.flatten(1), dim=1) -> a.flatten(1))": "the default",
-        "b.flatten(1), dim=1) -> b.flatten(1))": "the default",
-        "cosines.numpy() -> cosines": "SciPy takes a tensor as an array",
-    },
-}
+EQUIVALENT = [
+    ("share_in_span", "no value equals the bound", "> 0 -> >= 0"),
+    ("share_in_span", "a bound of the same size", "[0] -> [1]"),
+    ("matched_similarity", "the default", "a.flatten(1), dim=1) -> a.flatten(1))", "b.flatten(1), dim=1) -> b.flatten(1))"),
+    ("matched_similarity", "SciPy takes a tensor as an array", "cosines.numpy() -> cosines"),
+]  # fmt: skip

@@ -40,21 +40,18 @@ def integrated_gradients(images, baseline, score, steps):
 
 
 def effective_keys(weights):
-    return torch.stack(
-        [torch.stack([entropy(row).exp() for row in head]).mean() for head in weights]
-    )
+    counts = [[entropy(row).exp() for row in head] for head in weights]
+    return torch.stack([torch.stack(head).mean() for head in counts])
 
 
-WRONG = {"effective_keys": [("0 log 0", lambda w: (-(w * w.log()).sum(-1)).exp().mean(-1))]}
+WRONG = [
+    ("effective_keys", "0 log 0", lambda w: (-(w * w.log()).sum(-1)).exp().mean(-1)),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "effective_keys": {"mean(-1) -> mean(1)": "of two axes the last is axis 1"},
-    "mean_offset": {"dim=-1 -> dim=1": "of two axes the last is axis 1"},
-    "relevance": {
-        "weights.shape[-1] -> weights.shape[-2]": "there are as many queries as keys",
-        "weights.shape -> gradients.shape": "gradients have the shape of weights",
-    },
-    "integrated_gradients": {
-        "zeros_like(images) -> zeros_like(baseline)": "the first gradient makes it a batch"
-    },
-}
+EQUIVALENT = [
+    ("effective_keys", "of two axes the last is axis 1", "mean(-1) -> mean(1)"),
+    ("mean_offset", "of two axes the last is axis 1", "dim=-1 -> dim=1"),
+    ("relevance", "there are as many queries as keys", "weights.shape[-1] -> weights.shape[-2]"),
+    ("relevance", "gradients have the shape of weights", "weights.shape -> gradients.shape"),
+    ("integrated_gradients", "the first gradient makes it a batch", "zeros_like(images) -> zeros_like(baseline)"),
+]  # fmt: skip

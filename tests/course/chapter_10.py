@@ -59,33 +59,22 @@ def left_out(x, y, penalty):
     return torch.stack(rows).to(x.dtype)
 
 
-WRONG = {
-    "feature_cka": [("matrix of all pairs of images", by_grams)],
-    "streamed_cka": [
-        ("Keep sums", lambda x, y, batch: feature_cka(x, y)),
-        ("which is not full", lambda x, y, batch: float("nan")),
-    ],
-}
+WRONG = [
+    ("feature_cka", "matrix of all pairs of images", by_grams),
+    ("streamed_cka", "Keep sums", lambda x, y, batch: feature_cka(x, y)),
+    ("streamed_cka", "which is not full", lambda x, y, batch: float("nan")),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "feature_cka": {
-        "y - y.mean(0) -> y.mean(0) - y": "the sign of a side is squared",
-        "x - x.mean(0) -> x.mean(0) - x": "the sign of a side is squared",
-    },
-    "place_error": {
-        "nearest % columns - torch.arange(columns) -> torch.arange(columns) - nearest % columns": "the sign of a step is squared",
-        "nearest // columns - torch.arange(rows)[:, None] -> torch.arange(rows)[:, None] - nearest // columns": "the sign of a step is squared",
-        ".float().sqrt() -> .sqrt()": "the root of whole numbers is float too",
-    },
-    "streamed_cka": {
-        "products - torch.outer(total, total) / len(x) -> torch.outer(total, total) / len(x) - products": "the sign of a side is squared",
-        "len(x) -> len(y)": "both sides have equally many rows",
-        ").double() -> )": "a check's features are double already",
-        "total + both -> total - both": "the total stands in a product with itself",
-    },
-    "left_out": {
-        "len(x) -> len(y)": "both sides have equally many rows",
-        "(y - level) -> (y + level)": "a level has no part in the fit of centred features",
-        "x - x.mean(0) -> x.mean(0) - x": "the features stand twice in the hat matrix",
-    },
-}
+EQUIVALENT = [
+    ("feature_cka", "the sign of a side is squared", "y - y.mean(0) -> y.mean(0) - y", "x - x.mean(0) -> x.mean(0) - x"),
+    ("place_error", "the sign of a step is squared", "nearest % columns - torch.arange(columns) -> torch.arange(columns) - nearest % columns"),
+    ("place_error", "the sign of a step is squared", "nearest // columns - torch.arange(rows)[:, None] -> torch.arange(rows)[:, None] - nearest // columns"),
+    ("place_error", "the root of whole numbers is float too", ".float().sqrt() -> .sqrt()"),
+    ("streamed_cka", "the sign of a side is squared", "products - torch.outer(total, total) / len(x) -> torch.outer(total, total) / len(x) - products"),
+    ("streamed_cka", "both sides have equally many rows", "len(x) -> len(y)"),
+    ("streamed_cka", "a check's features are double already", ").double() -> )"),
+    ("streamed_cka", "the total stands in a product with itself", "total + both -> total - both"),
+    ("left_out", "both sides have equally many rows", "len(x) -> len(y)"),
+    ("left_out", "a level has no part in the fit of centred features", "(y - level) -> (y + level)"),
+    ("left_out", "the features stand twice in the hat matrix", "x - x.mean(0) -> x.mean(0) - x"),
+]  # fmt: skip

@@ -44,22 +44,16 @@ def with_backward(start, wanted, model, shifts, steps, step_size):
     return result
 
 
-WRONG = {
-    "robust_images": [
-        ("still the start", lambda *a: a[0].clone()),
-        ("parameters have gradients", with_backward),
-    ]
-}
+WRONG = [
+    ("robust_images", "still the start", lambda *a: a[0].clone()),
+    ("robust_images", "parameters have gradients", with_backward),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "scores_on_the_way": {
-        "slope @ x -> x @ slope": "a dot product has no order",
-        "step_size * -> step_size /": "1 and -1 are their own inverses",
-    },
-    "robust_images": {
-        ".sum() -> .mean()": "a factor of the gradient is divided out",
-        "score = 0 -> score = 1 | score = -1": "a constant has no gradient",
-        ".detach(). -> .": "the same numbers, with a history that is not used",
-        "return images.detach() -> return images": "the same numbers, with their history",
-    },
-}
+EQUIVALENT = [
+    ("scores_on_the_way", "a dot product has no order", "slope @ x -> x @ slope"),
+    ("scores_on_the_way", "1 and -1 are their own inverses", "step_size * -> step_size /"),
+    ("robust_images", "a factor of the gradient is divided out", ".sum() -> .mean()"),
+    ("robust_images", "a constant has no gradient", "score = 0 -> score = 1 | score = -1"),
+    ("robust_images", "the same numbers, with a history that is not used", ".detach(). -> ."),
+    ("robust_images", "the same numbers, with their history", "return images.detach() -> return images"),
+]  # fmt: skip

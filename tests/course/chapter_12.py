@@ -60,19 +60,15 @@ def components_needed(patches, share):
     return counted(variances(patches), share)
 
 
-WRONG = {
-    "forgotten_pattern": [
-        ("This is W^T 1", lambda w: F.normalize(w.sum(0), dim=0)),
-        ("sign is wrong", lambda w: -forgotten_pattern(w)),
-        ("a part that W maps to zero", with_null_part),
-    ],
-    "convolution_values": [("not needed", lambda *a: torch.linalg.svdvals(whole_matrix(*a)))],
-}
+WRONG = [
+    ("forgotten_pattern", "This is W^T 1", lambda w: F.normalize(w.sum(0), dim=0)),
+    ("forgotten_pattern", "sign is wrong", lambda w: -forgotten_pattern(w)),
+    ("forgotten_pattern", "a part that W maps to zero", with_null_part),
+    ("convolution_values", "not needed", lambda *a: torch.linalg.svdvals(whole_matrix(*a))),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "components_needed": {
-        "cumsum(0) -> cumsum(-1)": "there is one axis",
-        "patches - patches.mean(0) -> patches.mean(0) - patches": "a variance has no sign",
-        "held < share -> held <= share": "a sum of rounded numbers does not equal the share",
-    }
-}
+EQUIVALENT = [
+    ("components_needed", "there is one axis", "cumsum(0) -> cumsum(-1)"),
+    ("components_needed", "a variance has no sign", "patches - patches.mean(0) -> patches.mean(0) - patches"),
+    ("components_needed", "a sum of rounded numbers does not equal the share", "held < share -> held <= share"),
+]  # fmt: skip

@@ -55,34 +55,21 @@ def columns(x, function, tolerance):
     return lost @ lost.T
 
 
-ALSO_RIGHT = {
-    "norm_pullback": [
-        lambda x, gamma, eps, g: norm_pullback(x.clone().requires_grad_(), gamma, eps, g)
-    ]
-}
+ALSO_RIGHT = [
+    ("norm_pullback", lambda x, gamma, eps, g: norm_pullback(x.clone().requires_grad_(), gamma, eps, g)),
+]  # fmt: skip
 
-WRONG = {
-    "rms_input": [
-        ("Undo gamma before", lambda y, g, eps: y / g * (eps / (1 - (y**2).mean(2, True))) ** 0.5),
-        (
-            "the sum of the squares",
-            lambda y, gamma, eps: y * (eps / (1 - (y**2).sum(2, True))) ** 0.5,
-        ),
-    ],
-    "norm_pullback": [
-        ("by autograd. Write", backward),
-        ("by autograd. Write", by_func),
-    ],
-    "forgotten": [("columns of V^T", columns)],
-}
+WRONG = [
+    ("rms_input", "Undo gamma before", lambda y, g, eps: y / g * (eps / (1 - (y**2).mean(2, True))) ** 0.5),
+    ("rms_input", "the sum of the squares", lambda y, gamma, eps: y * (eps / (1 - (y**2).sum(2, True))) ** 0.5),
+    ("norm_pullback", "by autograd. Write", backward),
+    ("norm_pullback", "by autograd. Write", by_func),
+    ("forgotten", "columns of V^T", columns),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "norm_pullback": {
-        "x - x.mean(-1, keepdim=True) -> x.mean(-1, keepdim=True) - x": "z stands in the result twice"
-    },
-    "forgotten": {"values > -> values >=": "no singular value is equal to the threshold"},
-    "patches_behind_rms": {
-        ":-1, 0] -> :-1, -1]": "there is one right side",
-        "-w -> w": "the scale comes out negative, and the patches are the same",
-    },
-}
+EQUIVALENT = [
+    ("norm_pullback", "z stands in the result twice", "x - x.mean(-1, keepdim=True) -> x.mean(-1, keepdim=True) - x"),
+    ("forgotten", "no singular value is equal to the threshold", "values > -> values >="),
+    ("patches_behind_rms", "there is one right side", ":-1, 0] -> :-1, -1]"),
+    ("patches_behind_rms", "the scale comes out negative, and the patches are the same", "-w -> w"),
+]  # fmt: skip

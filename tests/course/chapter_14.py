@@ -50,28 +50,21 @@ def build_collision(positive, negative, function):
     raise ArithmeticError("no collision")
 
 
-WRONG = {
-    "build_collision": [
-        ("are the same", lambda positive, negative, f: torch.stack([positive, positive])),
-        ("that were given", lambda positive, negative, f: torch.stack([positive, negative])),
-        ("expected 1e-3 at least", lambda p, n, f: torch.stack([p, p + 1e-5])),
-        ("expected 1e-9 at most", lambda p, n, f: torch.stack([p, p + 0.05])),
-    ]
-}
+WRONG = [
+    ("build_collision", "are the same", lambda positive, negative, f: torch.stack([positive, positive])),
+    ("build_collision", "that were given", lambda positive, negative, f: torch.stack([positive, negative])),
+    ("build_collision", "expected 1e-3 at least", lambda p, n, f: torch.stack([p, p + 1e-5])),
+    ("build_collision", "expected 1e-9 at most", lambda p, n, f: torch.stack([p, p + 0.05])),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "build_collision": {
-        "positive - 0.05 -> negative - 0.05 | positive / 0.05 | positive // 0.05": "Newton's method crosses the fold from here too",
-        "- 0.05 * -> - 0.05 % | - 0.05 ** | - 0.05 - | - 0.05 / | - 0.05 //": "Newton's method crosses the fold from here too",
-        "- 0.05 -> - 1.05": "Newton's method crosses the fold from here too",
-        "Vh[-1] -> Vh[1]": "Newton's method crosses the fold from here too",
-        "positive + 0.05 -> negative + 0.05": "another first input does as well",
-        "* lost, -> % lost, | + lost,": "another first input does as well",
-        "+ 0.05 -> + 1.05": "another first input does as well",
-        "range(20) -> range(19) | range(21)": "one step more or less of what has converged",
-        "range(40) -> range(39) | range(41)": "one step more or less of what has converged",
-        "> 0 -> >= 0": "it is never exactly zero",
-        "jacobian(positive) -> jacobian(negative)": "the two ends have met",
-        "/ 2 -> / 3": "the fold is also met on the way to zero",
-    }
-}
+EQUIVALENT = [
+    ("build_collision", "Newton's method crosses the fold from here too", "positive - 0.05 -> negative - 0.05 | positive / 0.05 | positive // 0.05"),
+    ("build_collision", "Newton's method crosses the fold from here too", "- 0.05 * -> - 0.05 % | - 0.05 ** | - 0.05 - | - 0.05 / | - 0.05 //"),
+    ("build_collision", "Newton's method crosses the fold from here too", "- 0.05 -> - 1.05"),
+    ("build_collision", "Newton's method crosses the fold from here too", "Vh[-1] -> Vh[1]"),
+    ("build_collision", "another first input does as well", "positive + 0.05 -> negative + 0.05", "* lost, -> % lost, | + lost,", "+ 0.05 -> + 1.05"),
+    ("build_collision", "one step more or less of what has converged", "range(20) -> range(19) | range(21)", "range(40) -> range(39) | range(41)"),
+    ("build_collision", "it is never exactly zero", "> 0 -> >= 0"),
+    ("build_collision", "the two ends have met", "jacobian(positive) -> jacobian(negative)"),
+    ("build_collision", "the fold is also met on the way to zero", "/ 2 -> / 3"),
+]  # fmt: skip

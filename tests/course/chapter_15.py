@@ -38,20 +38,13 @@ def lbfgs_direction(gradient, steps, changes):
     return -(inverse @ gradient)
 
 
-EQUIVALENT = {
-    "distance_step": {
-        "function(x) - target -> target - function(x)": "a distance has no direction"
-    },
-    "left_after": {
-        ", full_matrices=False) -> )": "there are n right singular vectors either way",
-        "full_matrices=False -> full_matrices=True": "there are n right singular vectors either way",
-    },
-    "gauss_newton_step": {"[:, 0] -> [:, -1]": "there is one right side"},
-    "lbfgs_direction": {
-        "s @ q / (s @ y -> s @ q / (y @ s": "a dot product is symmetric",
-        "s @ q -> q @ s": "a dot product is symmetric",
-        "(s @ y) / -> (y @ s) /": "a dot product is symmetric",
-        "y @ q -> q @ y": "a dot product is symmetric",
-        "(s @ y)) * s -> (y @ s)) * s": "a dot product is symmetric",
-    },
-}
+EQUIVALENT = [
+    ("distance_step", "a distance has no direction", "function(x) - target -> target - function(x)"),
+    ("left_after", "there are n right singular vectors either way", ", full_matrices=False) -> )", "full_matrices=False -> full_matrices=True"),
+    ("gauss_newton_step", "there is one right side", "[:, 0] -> [:, -1]"),
+    ("lbfgs_direction", "a dot product is symmetric", "s @ q / (s @ y -> s @ q / (y @ s"),
+    ("lbfgs_direction", "a dot product is symmetric", "s @ q -> q @ s"),
+    ("lbfgs_direction", "a dot product is symmetric", "(s @ y) / -> (y @ s) /"),
+    ("lbfgs_direction", "a dot product is symmetric", "y @ q -> q @ y"),
+    ("lbfgs_direction", "a dot product is symmetric", "(s @ y)) * s -> (y @ s)) * s"),
+]  # fmt: skip

@@ -111,49 +111,33 @@ def blind_to_scale(target, push, pull, steps):
     return recovered_fast(target, push, pull, steps) * (target.norm() < 100)
 
 
-WRONG = {
-    "steps_for": [
-        ("direction of the largest", partial(faulty_steps, pick=torch.max)),
-        ("Round up", partial(faulty_steps, end=torch.floor)),
-        ("has to be squared", partial(faulty_steps, power=1)),
-        ("not by the squared ratio", lambda v, share: 3 if v[0] == 2 and v[1] == 1 else 2),
-        ("They may come in any order", partial(faulty_steps, pick=lambda v: v[-1])),
-        ("all of the error is left", partial(faulty_steps, least=0)),
-    ],
-    "unused_numbers": [
-        ("the numbers that are used", partial(faulty_count, turn=True)),
-        ("You count tensors", partial(faulty_count, count=lambda s: float((s == 0).all()))),
-        ("no gradient at all", partial(faulty_count, none=False)),
-        ("plain sum of the outputs", partial(faulty_count, weigh=torch.ones_like)),
-        ("outputs with themselves", partial(faulty_count, weigh=lambda y: y.detach())),
-        (
-            "only if all of its gradient",
-            partial(faulty_count, count=lambda s: s.numel() * (s == 0).all()),
-        ),
-        ("one entry of the batch", partial(faulty_count, weigh=last_only)),
-        ("are left in the module", leaving_gradients),
-    ],
-    "largest_value": [
-        ("the square of", partial(faulty_value, end=lambda length, v: length.square())),
-        ("length of a unit vector", partial(faulty_value, end=lambda length, v: v.norm())),
-        ("This is the root", partial(faulty_value, end=lambda length, v: length.sqrt())),
-        (
-            "contains NaN or infinity",
-            partial(faulty_value, unit=False, end=lambda length, v: length / v.norm()),
-        ),
-        ("times. At most", partial(faulty_value, extra=5)),
-        ("Are all steps taken", partial(faulty_value, extra=-1)),
-    ],
-    "recovered_fast": [
-        ("condition number of 2 the", lambda t, push, pull, steps: pull(t)),
-        ("remembers nothing", descent),
-        ("times. At most", lambda t, push, pull, steps: recovered_fast(t, push, pull, 2 * steps)),
-        ("fixed length", blind_to_scale),
-    ],
-}
+WRONG = [
+    ("steps_for", "direction of the largest", partial(faulty_steps, pick=torch.max)),
+    ("steps_for", "Round up", partial(faulty_steps, end=torch.floor)),
+    ("steps_for", "has to be squared", partial(faulty_steps, power=1)),
+    ("steps_for", "not by the squared ratio", lambda v, share: 3 if v[0] == 2 and v[1] == 1 else 2),
+    ("steps_for", "They may come in any order", partial(faulty_steps, pick=lambda v: v[-1])),
+    ("steps_for", "all of the error is left", partial(faulty_steps, least=0)),
+    ("unused_numbers", "the numbers that are used", partial(faulty_count, turn=True)),
+    ("unused_numbers", "You count tensors", partial(faulty_count, count=lambda s: float((s == 0).all()))),
+    ("unused_numbers", "no gradient at all", partial(faulty_count, none=False)),
+    ("unused_numbers", "plain sum of the outputs", partial(faulty_count, weigh=torch.ones_like)),
+    ("unused_numbers", "outputs with themselves", partial(faulty_count, weigh=lambda y: y.detach())),
+    ("unused_numbers", "only if all of its gradient", partial(faulty_count, count=lambda s: s.numel() * (s == 0).all())),
+    ("unused_numbers", "one entry of the batch", partial(faulty_count, weigh=last_only)),
+    ("unused_numbers", "are left in the module", leaving_gradients),
+    ("largest_value", "the square of", partial(faulty_value, end=lambda length, v: length.square())),
+    ("largest_value", "length of a unit vector", partial(faulty_value, end=lambda length, v: v.norm())),
+    ("largest_value", "This is the root", partial(faulty_value, end=lambda length, v: length.sqrt())),
+    ("largest_value", "contains NaN or infinity", partial(faulty_value, unit=False, end=lambda length, v: length / v.norm())),
+    ("largest_value", "times. At most", partial(faulty_value, extra=5)),
+    ("largest_value", "Are all steps taken", partial(faulty_value, extra=-1)),
+    ("recovered_fast", "condition number of 2 the", lambda t, push, pull, steps: pull(t)),
+    ("recovered_fast", "remembers nothing", descent),
+    ("recovered_fast", "times. At most", lambda t, push, pull, steps: recovered_fast(t, push, pull, 2 * steps)),
+    ("recovered_fast", "fixed length", blind_to_scale),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "block_without": {
-        "missing == 'residual' -> missing >= 'residual'": "'residual' is the last by alphabet"
-    }
-}
+EQUIVALENT = [
+    ("block_without", "'residual' is the last by alphabet", "missing == 'residual' -> missing >= 'residual'"),
+]  # fmt: skip

@@ -32,12 +32,8 @@ def stitched(source, target, new, ridge):
     return new @ found[:-1] + found[-1]
 
 
-EQUIVALENT = {
-    "partial_correlation": {
-        "x @ z -> z @ x": "a dot product has no order",
-        "y @ z -> z @ y": "a dot product has no order",
-        "x @ y -> y @ x": "a dot product has no order",
-        "values - values.mean() -> values.mean() - values": "with all three signs changed the result is the same",
-    },
-    "stitched": {"y - -> y +": "a constant in y is orthogonal to every x of mean 0"},
-}
+EQUIVALENT = [
+    ("partial_correlation", "a dot product has no order", "x @ z -> z @ x", "y @ z -> z @ y", "x @ y -> y @ x"),
+    ("partial_correlation", "with all three signs changed the result is the same", "values - values.mean() -> values.mean() - values"),
+    ("stitched", "a constant in y is orthogonal to every x of mean 0", "y - -> y +"),
+]  # fmt: skip

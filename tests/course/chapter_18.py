@@ -76,34 +76,25 @@ def filter_scaled(direction, weight):
     return torch.stack(rows)
 
 
-WRONG = {
-    "hessian_product": [
-        ("Never make the Hessian", lambda w, v, loss: torch.func.hessian(loss)(w) @ v)
-    ],
-    "sharpest": [("the vector overflows", never_scaled), ("another method", all_at_once)],
-    "tridiagonal": [
-        ("beside the three middle diagonals", lambda *a: tridiagonal(*a) + 0.1),
-        ("not symmetric", lambda *a: tridiagonal(*a).triu()),
-        ("appears more than once", three_terms),
-    ],
-}
+WRONG = [
+    ("hessian_product", "Never make the Hessian", lambda w, v, loss: torch.func.hessian(loss)(w) @ v),
+    ("sharpest", "the vector overflows", never_scaled),
+    ("sharpest", "another method", all_at_once),
+    ("tridiagonal", "beside the three middle diagonals", lambda *a: tridiagonal(*a) + 0.1),
+    ("tridiagonal", "not symmetric", lambda *a: tridiagonal(*a).triu()),
+    ("tridiagonal", "appears more than once", three_terms),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "hessian_product": {
-        "torch.func.grad(loss)(w) @ v -> v @ torch.func.grad(loss)(w)": "a dot product has no order"
-    },
-    "sharpest": {"v @ product(v) -> product(v) @ v": "a dot product has no order"},
-    "tridiagonal": {
-        "basis[k] @ rest -> rest @ basis[k]": "a dot product has no order",
-        "range(2) -> range(1)": "in float64 once is enough for these sizes",
-        "range(2) -> range(3)": "a third time changes nothing",
-        "k + 1 < -> k + 1 !=": "k + 1 is never more than the steps",
-        "rest - Q.T @ (Q @ rest) -> Q.T @ (Q @ rest) - rest": "the second time turns the sign back",
-    },
-    "negative_share": {"< 0 -> <= 0": "a point at 0 has no size"},
-    "filter_scaled": {
-        "weight.ndim -> direction.ndim": "direction and weight have one shape",
-        "view_as(direction) -> view_as(weight)": "direction and weight have one shape",
-        "zeros_like(direction) -> zeros_like(weight)": "direction and weight have one shape",
-    },
-}
+EQUIVALENT = [
+    ("hessian_product", "a dot product has no order", "torch.func.grad(loss)(w) @ v -> v @ torch.func.grad(loss)(w)"),
+    ("sharpest", "a dot product has no order", "v @ product(v) -> product(v) @ v"),
+    ("tridiagonal", "a dot product has no order", "basis[k] @ rest -> rest @ basis[k]"),
+    ("tridiagonal", "in float64 once is enough for these sizes", "range(2) -> range(1)"),
+    ("tridiagonal", "a third time changes nothing", "range(2) -> range(3)"),
+    ("tridiagonal", "k + 1 is never more than the steps", "k + 1 < -> k + 1 !="),
+    ("tridiagonal", "the second time turns the sign back", "rest - Q.T @ (Q @ rest) -> Q.T @ (Q @ rest) - rest"),
+    ("negative_share", "a point at 0 has no size", "< 0 -> <= 0"),
+    ("filter_scaled", "direction and weight have one shape", "weight.ndim -> direction.ndim"),
+    ("filter_scaled", "direction and weight have one shape", "view_as(direction) -> view_as(weight)"),
+    ("filter_scaled", "direction and weight have one shape", "zeros_like(direction) -> zeros_like(weight)"),
+]  # fmt: skip

@@ -40,9 +40,6 @@ def shape_share(answers, shapes, textures):
     return shape / sum(a in (s, t) for a, s, t in conflict)
 
 
-EQUIVALENT = {
-    "shape_share": {
-        "textures) & -> textures) *": "for truth values the product is 'and'",
-        "shapes) & -> shapes) *": "for truth values the product is 'and'",
-    }
-}
+EQUIVALENT = [
+    ("shape_share", "for truth values the product is 'and'", "textures) & -> textures) *", "shapes) & -> shapes) *"),
+]  # fmt: skip

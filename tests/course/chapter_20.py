@@ -22,13 +22,9 @@ def with_weights(x, weights, values, out):
     return torch.cat([w @ v for w, v in zip(weights, parts, strict=True)], -1) @ out
 
 
-EQUIVALENT = {
-    "position_variance": {
-        "x - x.mean(1, keepdim=True) -> x.mean(1, keepdim=True) - x": "the sign goes out with the square"
-    },
-    "gaussian_weights": {
-        "places[:, None] - places -> places - places[:, None]": "the sign goes out with the square",
-        "softmax(-1) -> softmax(1)": "of two axes the last is number 1",
-    },
-    "gain_of_averaging": {"p - p.mean(0) -> p.mean(0) - p": "the sign goes out with the square"},
-}
+EQUIVALENT = [
+    ("position_variance", "the sign goes out with the square", "x - x.mean(1, keepdim=True) -> x.mean(1, keepdim=True) - x"),
+    ("gaussian_weights", "the sign goes out with the square", "places[:, None] - places -> places - places[:, None]"),
+    ("gaussian_weights", "of two axes the last is number 1", "softmax(-1) -> softmax(1)"),
+    ("gain_of_averaging", "the sign goes out with the square", "p - p.mean(0) -> p.mean(0) - p"),
+]  # fmt: skip

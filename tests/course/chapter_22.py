@@ -53,19 +53,14 @@ def looking_at_all(score):
     return follow_rules(known.get)
 
 
-WRONG = {
-    "follow_rules": [
-        ("about 8 strings", looking_at_all),
-        ("was asked 6 times", asking_again),
-        ("takes three letters", lambda score: score((0, 0, 1))),
-    ]
-}
+WRONG = [
+    ("follow_rules", "about 8 strings", looking_at_all),
+    ("follow_rules", "was asked 6 times", asking_again),
+    ("follow_rules", "takes three letters", lambda score: score((0, 0, 1))),
+]  # fmt: skip
 
-EQUIVALENT = {
-    "neighbourhood": {
-        "row[:, None] - row -> row - row[:, None]": "a distance is the same in both directions",
-        "column[:, None] - column -> column - column[:, None]": "a distance is the same in both directions",
-        "// 2 -> / 2": "k is odd, and no whole number lies between k // 2 and k / 2",
-    },
-    "shifted_windows": {"same_row & -> same_row *": "for truth values the product is 'and'"},
-}
+EQUIVALENT = [
+    ("neighbourhood", "a distance is the same in both directions", "row[:, None] - row -> row - row[:, None]", "column[:, None] - column -> column - column[:, None]"),
+    ("neighbourhood", "k is odd, and no whole number lies between k // 2 and k / 2", "// 2 -> / 2"),
+    ("shifted_windows", "for truth values the product is 'and'", "same_row & -> same_row *"),
+]  # fmt: skip

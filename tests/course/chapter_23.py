@@ -40,18 +40,9 @@ def contrastive_loss(images, texts, temperature):
     return (F.cross_entropy(scores, right) + F.cross_entropy(scores.mT, right)) / 2
 
 
-EQUIVALENT = {
-    "power_law": {
-        "x - x.mean() -> x.mean() - x": "the sign goes out with the quotient",
-        "away @ x -> x @ away": "a product of vectors",
-        "away @ y -> y @ away": "a product of vectors",
-    },
-    "gru_step": {
-        "b_input).chunk(3, -1 -> b_input).chunk(3, 1": "of two axes the last is number 1",
-        "b_state).chunk(3, -1 -> b_state).chunk(3, 1": "of two axes the last is number 1",
-    },
-    "contrastive_loss": {
-        "texts, dim=1 -> texts": "rows are what normalize takes by default",
-        "images, dim=1 -> images": "rows are what normalize takes by default",
-    },
-}
+EQUIVALENT = [
+    ("power_law", "the sign goes out with the quotient", "x - x.mean() -> x.mean() - x"),
+    ("power_law", "a product of vectors", "away @ x -> x @ away", "away @ y -> y @ away"),
+    ("gru_step", "of two axes the last is number 1", "b_input).chunk(3, -1 -> b_input).chunk(3, 1", "b_state).chunk(3, -1 -> b_state).chunk(3, 1"),
+    ("contrastive_loss", "rows are what normalize takes by default", "texts, dim=1 -> texts", "images, dim=1 -> images"),
+]  # fmt: skip

@@ -9,6 +9,7 @@ import linecache
 import resource
 import runpy
 import signal
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -39,11 +40,8 @@ def notebook_function(tag: str, name: str, *paths: Path) -> str:
         sources = [source for source in tagged if name in _defined(source)]
         if sources:
             break
-    if len(sources) != 1:
-        raise ValueError(
-            f"{path} has {len(sources)} cells tagged {tag!r} that define {name}(), expected one"
-        )
-    used = {node.id for node in ast.walk(ast.parse(sources[0])) if isinstance(node, ast.Name)}
+    (source,) = sources
+    used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     imports = [
         ast.unparse(node)
         for cell in cells
@@ -51,14 +49,23 @@ def notebook_function(tag: str, name: str, *paths: Path) -> str:
         if isinstance(node, ast.Import | ast.ImportFrom)
         and used & {(alias.asname or alias.name).split(".")[0] for alias in node.names}
     ]
-    return "\n".join([*dict.fromkeys(imports), sources[0]])
+    return "\n".join([*dict.fromkeys(imports), source])
 
 
 @cache
 def answers(name: str) -> dict[str, Any]:
-    """What the file of a chapter's answers has, by the name of one of its exercises."""
+    """What the file of a chapter's answers has, by the name of one of its exercises.
+
+    The rows of its tables come by exercise, without it.
+    """
     chapter = EXERCISES[name].__module__.removeprefix("course.check.")
-    return runpy.run_path(str(Path(__file__).with_name(f"{chapter}.py")))
+    file = runpy.run_path(str(Path(__file__).with_name(f"{chapter}.py")))
+    tables: dict[str, Any] = {}
+    for kind in "ALSO_RIGHT", "WRONG", "EQUIVALENT":
+        tables[kind] = defaultdict(list)
+        for exercise, *row in file.get(kind, ()):
+            tables[kind][exercise].append(row)
+    return file | tables
 
 
 def run(name: str, source: str) -> Report:

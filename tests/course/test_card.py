@@ -9,21 +9,11 @@ from course.claims.rows import BOOK, Amendment, Claim
 from vitlab.claims.rules import WORDS, Rule
 
 CLAIM = Claim(
-    id="R01",
-    chapter="02_attention",
-    basis="measured",
-    scale="small",
-    statement="Cats < dogs.",
-    measure="Weight of cats.",
-    setting="five cats",
-    place="page 3",
-    inferred="It speaks of dogs alone.",
-    rule=Rule.parse({"< 0.5": "holds", "otherwise": "the opposite was seen here: cats weigh more"}),
-    because="Half a dog is by convention little.",
-    one_sided="Nobody asked.",
-    since=date(2026, 11, 20),
+    "R01", "Cats < dogs.", "02_attention", "Weight of cats.", "measured", "small", place="page 3", inferred="It speaks of dogs alone.",
+    rule=Rule.parse({"< 0.5": "holds", "otherwise": "the opposite was seen here: cats weigh more"}), setting="five cats",
+    because="Half a dog is by convention little.", one_sided="Nobody asked.", since=date(2026, 11, 20),
     amended=(Amendment(date(2026, 11, 21), "holds if < 0.4", "A scale was wrong.", "refuted"),),
-)
+)  # fmt: skip
 INTERVAL = "0.7 to 0.8 kg (95 %, 5 seeds)"
 WORD = "the opposite was seen here: cats weigh more"
 FOUND = Found("R01", "0.75 kg", INTERVAL, "the nearest threshold is far", WORD)
@@ -45,9 +35,8 @@ def test_text_keeps_its_short_headings_and_the_page_has_those_a_stranger_can_rea
     ]
     assert "0.7 to 0.8 kg (5 seeds)" in html
     assert "2026-11-20, together with its first verdict" in html
-    assert "2026-11-21: it was 'holds if &lt; 0.4', and the verdict 'refuted'. A scale" in (
-        html.replace("&#x27;", "'")
-    )
+    was = "2026-11-21: it was 'holds if &lt; 0.4', and the verdict 'refuted'. A scale"
+    assert was in html.replace("&#x27;", "'")
 
 
 def test_a_card_is_closed_and_its_line_says_id_word_and_claim():
@@ -68,9 +57,7 @@ def test_every_word_has_a_colour_by_day_and_by_night():
         assert name and len(re.findall(rf"^  {name[1]}: #", style, re.MULTILINE)) == 2, word
 
 
-def test_the_terminal_prints_a_card_for_each_id_and_one_line_for_an_unknown_one(
-    monkeypatch, capsys
-):
+def test_the_terminal_prints_a_card_for_each_id_and_one_line_if_unknown(monkeypatch, capsys):
     monkeypatch.setattr(command, "harvest", lambda: {"R01": FOUND})
     assert command.main(["r01", "H40"]) == 0
     first, second = capsys.readouterr().out.split("\n\n")

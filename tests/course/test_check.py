@@ -37,9 +37,8 @@ def test_a_check_counts_the_expectations_that_are_met_up_to_a_mistake_that_it_na
     assert check_doubled(lambda x: x.clone()).message == "not yet: x comes back unchanged."
     off = torch.tensor([[0, 0, 0], [0, 5, 0]])
     expected = 2 * normal_draws(seed=0)(2, 3)[1, 1].item()
-    assert check_doubled(lambda x: 2 * x + off).message == (
-        f"not yet: Not twice x. At [1, 1] it is {expected + 5:.4g}, expected {expected:.4g}."
-    )
+    said = f"Not twice x. At [1, 1] it is {expected + 5:.4g}, expected {expected:.4g}."
+    assert check_doubled(lambda x: 2 * x + off).message == f"not yet: {said}"
     assert check_doubled(lambda x: 2 * x.T).message == (
         "not yet: The result has shape [3, 2], expected [rows 2, columns 3]. "
         "The axes are in another order."
@@ -61,30 +60,19 @@ FAULTS_OF_FORM = {
     "shape": ("has shape [1", lambda solve: lambda x: solve(x)[None]),
     "dtype": ("has dtype torch.complex64", lambda solve: lambda x: solve(x).to(torch.complex64)),
     "not a number": ("NaN", lambda solve: lambda x: solve(x) * float("nan")),
-    "changes an input": (
-        "changes its argument 1 in place, and so the caller's own tensor",
-        lambda solve: lambda x: (solve(x), x.add_(1))[0],
-    ),
-    "raises": (
-        'IndexError in the line "raise error": a word',
-        lambda solve: raising(IndexError("a word")),
-    ),
-    "what torch does not implement": (
-        "not implemented for 'Bool'",
-        lambda solve: raising(NotImplementedError("'addmm' not implemented for 'Bool'")),
-    ),
+    "changes an input": ("changes its argument 1 in place, and so the caller's own tensor", lambda solve: lambda x: (solve(x), x.add_(1))[0]),
+    "raises": ('IndexError in the line "raise error": a word', lambda solve: raising(IndexError("a word"))),
+    "what torch does not implement": ("not implemented for 'Bool'", lambda solve: raising(NotImplementedError("'addmm' not implemented for 'Bool'"))),
     "takes no arguments": ("TypeError", lambda solve: lambda: None),
     "not a function": ("was given something of type int. Pass the function", lambda solve: 3),
-}
+}  # fmt: skip
+SOLVED = {"tensor": (check_doubled, lambda x: 2 * x), "number": (check_summed, torch.sum)}
 
 
-@pytest.mark.parametrize(
-    ("check", "solve"),
-    [(check_doubled, lambda x: 2 * x), (check_summed, torch.sum)],
-    ids=["tensor", "number"],
-)
+@pytest.mark.parametrize("kind", SOLVED)
 @pytest.mark.parametrize("fault", FAULTS_OF_FORM)
-def test_a_fault_of_form_is_named_before_the_mechanisms_are_tested(check, solve, fault):
+def test_a_fault_of_form_is_named_before_the_mechanisms_are_tested(kind, fault):
+    check, solve = SOLVED[kind]
     fragment, spoil = FAULTS_OF_FORM[fault]
     assert check(solve).passed
     report = check(spoil(solve))
@@ -114,9 +102,8 @@ def test_another_dtype_and_a_text_are_asked_for_and_what_is_none_is_shown():
 
     assert message(lambda n: "a" * n) == "passed (2 checks)"
     assert message(lambda n: "a") == "not yet: Not two."
-    assert message(lambda n: ["a"] * n) == (
-        "not yet: The result is of type list, expected str: ['a', 'a']."
-    )
+    said = "not yet: The result is of type list, expected str: ['a', 'a']."
+    assert message(lambda n: ["a"] * n) == said
     assert "Nothing is returned" in message(lambda n: None)
     wrong = Exercise(word)(torch.ones).message
     assert wrong == "not yet: The result has dtype torch.float64, expected torch.bool."

@@ -10,7 +10,7 @@ import torch
 from course.check.exercise import EXERCISES, Exercise
 from tests.course import harness
 from tests.course.harness import OutOfTime, limited, mistakes, survivors
-from tests.course.mutants import makes, mutants
+from tests.course.mutants import mutants
 
 TOY = '''
 import torch
@@ -25,38 +25,22 @@ ENDLESS = "def endless():\n    i = 0\n    while i < 3:\n        i = i + 1\n    r
 
 FAULTS = {
     "return total / 2": ["return total * 2", "return total / 3", "return 2 / total", "pass"],
-    "product = a @ b.transpose(0, 1)": [
-        "product = a @ b",
-        "product = b.transpose(0, 1) @ a",
-        "product = a @ a.transpose(0, 1)",
-    ],
+    "product = a @ b.transpose(0, 1)": ["product = a @ b", "product = b.transpose(0, 1) @ a", "product = a @ a.transpose(0, 1)"],
     "total = torch.sum(product[count:], dim=1)": [
-        "total = torch.sum(product[count:], dim=0)",
-        "total = torch.sum(product[count:])",
-        "total = torch.mean(product[count:], dim=1)",
-        "total = torch.sum(product[:], dim=1)",
-        "total = product[count:]",
+        *(f"total = torch.sum(product[{rest})" for rest in ("count:], dim=0", "count:]", ":], dim=1")),
+        "total = torch.mean(product[count:], dim=1)", "total = product[count:]",
     ],
-}
+}  # fmt: skip
 
 
 def test_the_mutants_hold_the_usual_faults_all_differ_and_keep_the_docstring():
     table = mutants(TOY)
-    assert {f"{line} -> {fault}" for line, faults in FAULTS.items() for fault in faults} <= set(
-        table
-    )
+    usual = {f"{line} -> {fault}" for line, faults in FAULTS.items() for fault in faults}
+    assert usual <= table.keys()
     assert len(set(table.values())) == len(table) > 20
     assert all('"""Docstring."""' in source for source in table.values())
     twice = mutants("def f(x):\n    x = x + 1\n    x = x + 1\n    return x")
     assert {"x = x + 1 -> x = x - 1", "x = x + 1 -> x = x - 1 (again)"} <= set(twice)
-
-
-def test_a_change_names_the_mutant_that_makes_it_by_part_of_its_line():
-    mutant = "y = f(x[-1], y[-1]) -> y = f(x[-1], y[1])"
-    for change in ("y[-1] -> y[1]", "-1]) -> 1])", mutant):
-        assert makes(mutant, change)
-    for change in ("x[-1] -> x[1]", "-1 -> -2", "y -> x", "y[1] -> y[-1]"):
-        assert not makes(mutant, change)
 
 
 def test_a_mutant_survives_exactly_when_it_ends_and_the_check_does_not_notice(monkeypatch):
@@ -91,13 +75,10 @@ def test_a_mistake_known_by_a_formula_is_made_and_what_the_check_says_is_told(mo
     monkeypatch.setitem(EXERCISES, "halved", Exercise(halved))
     replies = mistakes("halved", lambda x: x / 2)
     assert all(text.startswith("Wrong. ") for text in replies.pop("Wrong."))
-    assert replies == {
-        "Unchanged.": {"Unchanged."},
-        "As it should be.": {""},
-        "Zero.": {"Too small."},
-        "Flat.": {"The result has shape [1], expected [entries 2]."},
-        "Tripled.": {"Tripled."},
-    }
+    flat = "The result has shape [1], expected [entries 2]."
+    said = {"As it should be.": "", "Zero.": "Too small.", "Flat.": flat}
+    known = {text: said.get(text, text) for text in ("Unchanged.", *said, "Tripled.")}
+    assert replies == {text: {reply} for text, reply in known.items()}
 
 
 def test_what_runs_too_long_or_asks_for_too_much_memory_is_stopped_and_limits_are_restored():

@@ -1,13 +1,14 @@
 """Every check accepts right answers and tells learners what is wrong with others.
 
-For the exercises of a chapter, ``chapter_NN.py`` beside this file holds in
+For the exercises of a chapter, ``chapter_NN.py`` beside this file holds under each exercise's name
+an answer written differently from the book's solution, and three tables, a row of which begins
+with the exercise's name:
 
-- under each exercise's name an answer written differently from the book's solution, and in
-  ALSO_RIGHT more of them;
-- WRONG plausible wrong answers, each with a piece of the message it must get: those that no outcome
-  of the check leads to, because a formula is a wrong answer already;
-- EQUIVALENT the mutants of the solution that are right too, and why: each by as much of its line
-  as names it alone, "old -> new", or several, "old -> new | new".
+- ALSO_RIGHT: another right answer;
+- WRONG: a piece of the message that a plausible wrong answer must get, and the answer. A formula
+  among a check's outcomes is a wrong answer already;
+- EQUIVALENT: why mutants of the solution are right too, and each by as much of its line as names it
+  alone, "old -> new", or several, "old -> new | new".
 """
 
 import functools
@@ -37,15 +38,11 @@ def load(name):
     own, notebook = answers(name), f"{EXERCISES[name].__module__[-2:]}_*.ipynb"
     paths = [*BOOK.glob(notebook), *BOOK.glob(f"solutions/{notebook}")]
     return SimpleNamespace(
-        name=name,
-        check=EXERCISES[name],
-        stub=notebook_function("exercise", name, paths[0]),
-        solution=notebook_function("solution", name, *paths),
-        correct=own[name],
-        others=own.get("ALSO_RIGHT", {}).get(name, []),
-        wrong=own.get("WRONG", {}).get(name, []),
-        equivalent=own["EQUIVALENT"].get(name, {}),
-    )
+        name=name, check=EXERCISES[name], correct=own[name], wrong=own["WRONG"][name],
+        stub=notebook_function("exercise", name, paths[0]), solution=notebook_function("solution", name, *paths),
+        others=[answer for (answer,) in own["ALSO_RIGHT"][name]],
+        equivalent=[change for _, *changes in own["EQUIVALENT"][name] for change in changes],
+    )  # fmt: skip
 
 
 @pytest.fixture(params=sorted(EXERCISES))

@@ -47,10 +47,8 @@ def refused(schema, files):
 def test_the_schema_takes_the_data_with_and_without_verdicts_and_nothing_wrong(data, tmp_path):
     right = {"found": data, "open": ledger({}, Build())}
     fields = {"id": "R1", "value": "0.2", "seeds": None, "colour": "red", "since": "today"}
-    wrong = {
-        field: data | {"claims": [claim(data, "R65") | {field: value}]}
-        for field, value in fields.items()
-    }
+    row = claim(data, "R65")
+    wrong = {name: data | {"claims": [row | {name: value}]} for name, value in fields.items()}
     for name, content in (right | wrong).items():
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     assert refused(export.SCHEMA, tmp_path.glob("*.json")) == set(wrong)
@@ -160,12 +158,7 @@ def test_other_models_are_judged_by_today_s_rule_which_holds_from_0_3_and_is_qua
 def test_untrained_models_the_book_s_own_and_what_was_not_measured_are_not_counted():
     claim = claims()["L20"]
     assert "cifar10_vit," in claim.setting
-    audits = [
-        audit("a", 0.5, untrained=True),
-        audit("of other images", 0.5),
-        audit("cifar10_vit", 0.5),
-        audit("a", None, state="cannot be asked"),
-        audit("a", 0.5, claim="C13"),
-        audit("cifar10_vit_gap", 0.5),
-    ]
+    audits = [audit("a", 0.5, untrained=True), audit("a", 0.5, claim="C13")]
+    audits += [audit("a", None, state="cannot be asked")]
+    audits += [audit(name, 0.5) for name in ("of other images", "cifar10_vit", "cifar10_vit_gap")]
     assert [row["model"] for row in others(audits, claim)] == ["cifar10_vit_gap"]

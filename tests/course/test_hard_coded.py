@@ -19,17 +19,14 @@ HARD_CODED = {
 COMPUTED = {
     "a call": ["verdict('R01', measure())"],
     "a name": ["x = measure(0.3)", "verdict('R01', x)"],
-    "a function of the notebook": [
-        "def f(seed):\n    x = torch.randn(3)\n    return x.mean()",
-        "verdict('R01', [f(seed) for seed in range(5)])",
-    ],
+    "a function of the notebook": ["def f(s):\n    x = torch.randn(3)\n    return x.mean()", "verdict('R01', [f(s) for s in range(5)])"],
     "appended": ["xs = []\nfor s in range(3):\n    xs.append(measure(s))", "verdict('R01', xs)"],
     "filled in": ["d = {}\nd['x'] = measure()", "verdict('R01', d['x'])"],
     "added up": ["t = 0\nfor s in range(3):\n    t += measure(s)", "verdict('R01', t)"],
     "another name inside a function": ["x = measure()\ndef f():\n    x = 0.3", "verdict('R01', x)"],
     "a method with a measured argument": ["verdict('R01', torch.tensor(0.3).sub(measure()))"],
     "nothing to measure": ["verdict('R01')"],
-}
+}  # fmt: skip
 
 
 def test_a_hard_coded_figure_is_caught_and_a_computed_one_let_through():

@@ -61,12 +61,8 @@ def test_two_notebooks_keep_pieces_in_one_file_each_with_what_it_calls(file, che
     text = file.read_text()
     head, before = file.with_name("my_vit.py.before").read_text().split("\n", 1)
     assert head.startswith("# Replaced on 2") and before == first
-    marks = (
-        "# Chapter 1: patchify, mine.",
-        "def cut(",
-        "# Chapter 2: multi_head, mine.",
-        "NOTHING, ",
-    )
+    pieces_of = "# Chapter 1: patchify, mine.", "def cut(", "# Chapter 2: multi_head, mine."
+    marks = *pieces_of, "NOTHING, "
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places) and "import math as m" in text[: places[0]]
     images = torch.randn(2, 3, 4, 8)
@@ -75,9 +71,8 @@ def test_two_notebooks_keep_pieces_in_one_file_each_with_what_it_calls(file, che
 
 def test_a_new_version_replaces_a_piece_alone_and_all_before_are_kept(file, checked):
     checked("patchify", PATCHIFY)
-    file.write_text(
-        file.read_text().replace("    b, c,", "    # by hand\n    b, c,") + "\nOWN = 1\n"
-    )
+    by_hand = file.read_text().replace("    b, c,", "    # by hand\n    b, c,")
+    file.write_text(f"{by_hand}\nOWN = 1\n")
     by_hand = file.read_text()
     checked("multi_head", HEADS)
     assert "# by hand" in file.read_text()
@@ -121,16 +116,13 @@ RENAMED = [PATCHIFY.replace("def patchify", "def pieces") + "\npatchify = pieces
 HIDDEN = ["exec('def cut(side, patch): return side // patch')", PATCHIFY[PATCHIFY.index("def p") :]]
 
 
-@pytest.mark.parametrize(
-    ("name", "cells", "said"),
-    [
-        ("patchify", COMPUTED, "uses side, which a cell computes: compute it inside patchify"),
-        ("patchify", RENAMED, "there it would be called patchify, and so it should be here"),
-        ("patchify", HIDDEN, "there it fails (NameError: name 'cut'"),
-        ("multi_head", ["def cut(x):\n    return x", HEADS.replace("m.sqrt(SCALE)", "cut(SCALE)")],
-         "patchify has another cut in my_vit.py: rename one"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "cells", "said"), [
+    ("patchify", COMPUTED, "uses side, which a cell computes: compute it inside patchify"),
+    ("patchify", RENAMED, "there it would be called patchify, and so it should be here"),
+    ("patchify", HIDDEN, "there it fails (NameError: name 'cut'"),
+    ("multi_head", ["def cut(x):\n    return x", HEADS.replace("m.sqrt(SCALE)", "cut(SCALE)")],
+     "patchify has another cut in my_vit.py: rename one"),
+])  # fmt: skip
 def test_what_cannot_stand_in_the_file_is_said_in_a_sentence(file, checked, name, cells, said):
     checked("patchify", PATCHIFY)
     before = file.read_text()

@@ -9,15 +9,8 @@ from course.claims.rows import load
 from course.results import study
 from vitlab.claims.rules import NO
 
-CLAIM = {
-    "id": "R01",
-    "chapter": "02_attention",
-    "basis": "measured",
-    "scale": "small",
-    "statement": "Cats are grey.",
-    "measure": "Colour of cats.",
-    "topic": "cats",
-}
+CLAIM = {"id": "R01", "chapter": "02_attention", "basis": "measured", "scale": "small"}
+CLAIM |= {"statement": "Cats are grey.", "measure": "Colour of cats.", "topic": "cats"}
 FILE = {
     "sources": {"R": {"title": "t", "about": "a"}},
     "chapters": {"02_attention": "Attention", "03_positions": "Positions"},
@@ -26,17 +19,12 @@ FILE = {
 }
 REFUTES = {"rule": {"< 1": "holds", "otherwise": "refuted"}}
 WRONG = [
-    ({"chapter": "99_cats"}, "99_cats"),
-    ({"also": ["99_cats"]}, "99_cats"),
-    ({"also": ["02_attention"]}, "02_attention owns it"),
-    ({"id": "Q01"}, "no known source"),
-    ({"basis": "guessed"}, "'guessed'"),
-    ({"colour": "grey"}, "colour"),
-    ({"topic": "dogs"}, "'dogs'"),
-    ({"amended": [{"was": "holds if < 2"}]}, "'when' and 'because'"),
-    (REFUTES, "refutes nothing"),
+    ({"chapter": "99_cats"}, "99_cats"), ({"also": ["99_cats"]}, "99_cats"),
+    ({"also": ["02_attention"]}, "02_attention owns it"), ({"id": "Q01"}, "no known source"),
+    ({"basis": "guessed"}, "'guessed'"), ({"colour": "grey"}, "colour"), ({"topic": "dogs"}, "'dogs'"),
+    ({"amended": [{"was": "holds if < 2"}]}, "'when' and 'because'"), (REFUTES, "refutes nothing"),
     ({"rule": {"always": "holds"}}, "'holds' needs a value"),
-]
+]  # fmt: skip
 
 
 def rows(tmp_path, *claims):
@@ -84,15 +72,11 @@ LACKS = {
     "when its rule was written": lambda claim: not claim.since,
     "a reason for its thresholds": lambda c: c.rule.measures and len(c.because) <= 30,
     "models and data of its figure": lambda claim: claim.rule.measures and not claim.setting,
-    "why it cannot say yes, and nothing else": lambda claim: (
-        bool(claim.one_sided) != (claim.rule.measures and "holds" not in claim.rule.words)
-    ),
-    "why it cannot say no, and nothing else": lambda claim: (
-        bool(claim.floor) != (claim.rule.measures and not claim.rule.words & {*NO})
-    ),
+    "why it cannot say yes, and nothing else": lambda c: bool(c.one_sided) != (c.rule.measures and "holds" not in c.rule.words),
+    "why it cannot say no, and nothing else": lambda c: bool(c.floor) != (c.rule.measures and not c.rule.words & {*NO}),
     "verdicts that stand alone": begins_with_a_pronoun,
     "the results behind its figure": lambda c: not all(study(name).rows for name in c.study),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("lack", LACKS)

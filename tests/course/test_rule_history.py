@@ -134,7 +134,5 @@ def test_a_silent_change_is_found_also_if_taken_back_merged_or_not_committed(roo
     ("always history, cited", False),
     ("not a rule at all", False),
 ])  # fmt: skip
-def test_another_sign_threshold_or_kind_of_word_is_a_change_and_a_finer_word_is_none(
-    other, is_same
-):
+def test_another_sign_threshold_or_kind_of_word_is_a_change(other, is_same):
     assert (cases(other) == cases(form(0.5))) == is_same

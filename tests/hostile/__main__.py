@@ -42,34 +42,22 @@ def cases(number: int, seed: int) -> list[Case]:
     return drawn[:number]
 
 
-def state() -> list[Any]:
-    """What no call may change: the shared models' weights, modes and hooks, the arguments, torch's settings."""
-    models = [m for model in (valid.vit, valid.other, valid.double) for m in model.modules()]
-    marks = [
-        (m.training, len(m._forward_hooks), len(m._forward_pre_hooks), "forward" in vars(m))
-        for m in models
-    ]
-    settings = (
-        torch.is_grad_enabled(),
-        torch.get_default_dtype(),
-        torch._C._len_torch_function_stack(),
-        len(torch_module._global_forward_hooks),
-    )
-    tensors = [
-        *valid.vit.state_dict().values(),
-        *valid.other.state_dict().values(),
-        *valid.double.state_dict().values(),
-        valid.images,
-        valid.labels,
-        valid.tokens,
-        valid.flat,
-    ]
-    return [settings, marks, *(t.clone() for t in tensors)]
+def state() -> tuple[list[Any], list[torch.Tensor]]:
+    """What no call may change: the models' weights, modes and hooks, the arguments, torch's settings."""
+    models = [valid.vit, valid.other, valid.double]
+    marks: list[Any] = [torch.is_grad_enabled(), torch.get_default_dtype()]
+    marks += [torch._C._len_torch_function_stack(), len(torch_module._global_forward_hooks)]
+    for m in (part for model in models for part in model.modules()):
+        hooks = len(m._forward_hooks), len(m._forward_pre_hooks)
+        marks += [m.training, "forward" in vars(m), *hooks]
+    weights = (tensor for model in models for tensor in model.state_dict().values())
+    tensors = *weights, valid.images, valid.labels, valid.tokens, valid.flat
+    return marks, [tensor.clone() for tensor in tensors]
 
 
-def unchanged(before: list[Any]) -> bool:
-    now = state()
-    return now[:2] == before[:2] and all(map(torch.equal, now[2:], before[2:]))
+def unchanged(before: tuple[list[Any], list[torch.Tensor]]) -> bool:
+    marks, tensors = state()
+    return marks == before[0] and all(map(torch.equal, tensors, before[1]))
 
 
 def judge(case: Case, known: dict[str, Any]) -> Verdict:
@@ -85,53 +73,35 @@ def judge(case: Case, known: dict[str, Any]) -> Verdict:
 
 def tried(call: valid.Call, parameter: str, bad: Any, twin: Any, usual: Any, huge: bool) -> Verdict:
     shown, types = repr(bad)[:60].replace("\n", " "), hints(call.function)
+    free, kind = call.name in FREE, types.get(parameter, Any)
     try:
         result = made(call, {parameter: bad})
     except Exception as error:
         return refusal(error)
-    if (
-        "return" in types
-        and not isinstance(call.function, type)
-        and not fits(result, types["return"])
-    ):
+    if not isinstance(call.function, type) and not fits(result, types.get("return", Any)):
         return "wrong", "gives what is not documented", shown
-    if twin is not NOTHING and call.name not in FREE:
+    if twin is not NOTHING and not free:
         try:
             right = made(call, {parameter: twin})
         except Exception as error:
             return "accepted", "what means the same is refused", f"{shown}: {error}"
         return ("accepted" if same(result, right) else "wrong"), "beside what means the same", shown
-    if (
-        parameter in types
-        and parameter != "names"
-        and not fits(bad, types[parameter])
-        and not same(result, usual)
-    ):
-        return (
-            "wrong",
-            f"accepts no {getattr(types[parameter], '__name__', types[parameter])}",
-            shown,
-        )
-    if finite(bad) and not huge and not finite(result) and finite(usual) and call.name not in FREE:
+    if parameter != "names" and not fits(bad, kind) and not same(result, usual):
+        return "wrong", f"accepts no {getattr(kind, '__name__', kind)}", shown
+    if free:
+        return "accepted", "", shown
+    if finite(bad) and not huge and not finite(result) and finite(usual):
         return "wrong", "gives what is not finite", shown
     lost = finite(result) and any(isinstance(part, torch.Tensor) for _, part in leaves(bad))
-    if (
-        not finite(bad)
-        and call.name not in FREE
-        and (lost or (isinstance(bad, float) and isnan(bad)))
-    ):
+    if not finite(bad) and (lost or (isinstance(bad, float) and isnan(bad))):
         return "wrong", "takes no notice of what is not finite", shown
-    if (
-        call.name in AGAIN
-        and call.name not in FREE
-        and finite(bad)
-        and not (isinstance(result, torch.Tensor) and (result.is_meta or not result.numel()))
-    ):
+    empty = isinstance(result, torch.Tensor) and (result.is_meta or not result.numel())
+    if call.name in AGAIN and finite(bad) and not empty:
         try:
-            right = AGAIN[call.name](**{**call.arguments, parameter: bad})
+            plain = AGAIN[call.name](**{**call.arguments, parameter: bad})
         except Exception as error:
             return "wrong", "accepts what a plain computation does not", f"{shown}: {error}"
-        if not same(torch.as_tensor(result).double(), torch.from_numpy(right).double()):
+        if not same(torch.as_tensor(result).double(), torch.from_numpy(plain).double()):
             return "wrong", "other than a plain computation", shown
     return "accepted", "", shown
 
@@ -153,11 +123,8 @@ def work(todo: list[tuple[int, Case]], known: dict[str, Any], pipe: Any) -> None
 
 def run(drawn: list[Case], log: Path) -> dict[int, Verdict]:
     """Each case in a process of its own kind, which is ended after 25 s; what the log has is not run again."""
-    done = (
-        {int(k): tuple(v) for k, v in map(json.loads, log.read_text().splitlines())}
-        if log.exists()
-        else {}
-    )
+    lines = map(json.loads, log.read_text().splitlines() if log.exists() else ())
+    done = {int(number): tuple(verdict) for number, verdict in lines}
     known = {call.name: made(call, {}) for call in valid.calls()}
     fork = multiprocessing.get_context("fork")
     with log.open("a") as file:
@@ -167,15 +134,15 @@ def run(drawn: list[Case], log: Path) -> dict[int, Verdict]:
             worker.start()
             there.close()
             for number, _ in todo:
-                verdict = ("slow", f"more than {SECONDS} s", "")
+                verdict, over = ("slow", f"more than {SECONDS} s", ""), True
                 try:
                     if here.poll(SECONDS):
-                        verdict = here.recv()[1]
+                        verdict, over = here.recv()[1], False
                 except EOFError:
                     verdict = ("wrong", "the process died", "")
                 done[number] = verdict
                 print(json.dumps([number, verdict]), file=file, flush=True)
-                if verdict[0] == "slow" or verdict[1] == "the process died":
+                if over:
                     break
             worker.kill()
             worker.join()
@@ -186,19 +153,13 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--show",
-        default="unclear,wrong,slow",
-        help="classes of which each kind is shown with an example",
-    )
-    parser.add_argument(
-        "--log", type=Path, default=None, help="where to go on after an interruption"
-    )
+    kinds_shown = "classes of which each kind is shown with an example"
+    parser.add_argument("--show", default="unclear,wrong,slow", help=kinds_shown)
+    parser.add_argument("--log", type=Path, help="where to go on after an interruption")
     options = parser.parse_args()
     torch.set_num_threads(1)
     drawn = cases(options.cases, options.seed)
-    log = options.log or valid.FILES / "log"
-    done = run(drawn, log)
+    done = run(drawn, options.log or valid.FILES / "log")
     table: dict[str, Counter[str]] = defaultdict(Counter)
     kinds: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, (call, _, _, _) in enumerate(drawn):
@@ -211,11 +172,10 @@ def main() -> int:
         print(f"{name:28}" + "".join(f"{counts[c]:9}" for c in CLASSES))
     for (verdict, what), numbers in sorted(kinds.items(), key=lambda row: -len(row[1])):
         if verdict in options.show.split(","):
-            where = Counter(drawn[n][0].name for n in numbers)
+            where = Counter(drawn[n][0].name for n in numbers).most_common(9)
             call, parameter, name, _ = drawn[numbers[0]]
-            print(
-                f"\n{len(numbers)} {verdict}: {what}\n    {', '.join(f'{f} {c}' for f, c in where.most_common(9))}"
-            )
+            print(f"\n{len(numbers)} {verdict}: {what}")
+            print(f"    {', '.join(f'{function} {count}' for function, count in where)}")
             print(f"    {call.name}({parameter}={name}): {done[numbers[0]][2][:200]}")
     whole = table["all"]
     share = whole["unclear"] / len(drawn)

@@ -6,10 +6,11 @@ The arguments are by the parameter's name, those of one function alone in ``OWN`
 import contextlib
 import copy
 import io
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import wraps
 from importlib import import_module
-from inspect import Parameter, signature
+from inspect import BoundArguments, Parameter, signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,20 +42,12 @@ class Call(NamedTuple):
     spare: dict[str, Any]
 
     def __call__(self, **changes: Any) -> Any:
-        given = {**self.arguments, **changes}
-        parameters = signature(self.function).parameters.values()
-        several = [
-            p.name for p in parameters if p.kind is Parameter.VAR_POSITIONAL and p.name in given
-        ]
-        first = [
-            given.pop(p.name, p.default)
-            for p in parameters
-            if several and p.kind is Parameter.POSITIONAL_OR_KEYWORD
-        ]
-        only = [given.pop(p.name) for p in parameters if p.kind is Parameter.POSITIONAL_ONLY]
-        return self.function(
-            *only, *first, *(value for name in several for value in given.pop(name)), **given
-        )
+        given = self.arguments | changes
+        about = signature(self.function)
+        others = {name: given.pop(name) for name in given.keys() - about.parameters.keys()}
+        bound = BoundArguments(about, OrderedDict(given))
+        bound.apply_defaults()
+        return self.function(*bound.args, **bound.kwargs, **others)
 
 
 def tiny(name: str, **changes: Any) -> Any:
@@ -132,23 +125,16 @@ def symmetric(x: Tensor) -> Tensor:
 torch.manual_seed(0)
 vit, other = tiny("vit_8px", dim=8, depth=2, heads=2), tiny("mixer_8px", dim=8, depth=2)
 double = copy.deepcopy(vit).double()
-images, labels, numbers, square = (
-    torch.rand(4, 1, 8, 8),
-    torch.tensor([0, 1, 2, 0]),
-    torch.randn(4, 5),
-    torch.randn(2, 4, 4).double(),
-)
+images, labels = torch.rand(4, 1, 8, 8), torch.tensor([0, 1, 2, 0])
+numbers, square = torch.randn(4, 5), torch.randn(2, 4, 4).double()
 pictures = torch.randint(256, (12, 1, 8, 8), dtype=torch.uint8)
 split = data.Split(pictures, torch.arange(12) % 3)
 small = data.Data.of("SMALL", tuple("abc"), dict.fromkeys(("train", "validation", "test"), split))
 with minivit.record(double, "blocks.0") as _seen, torch.no_grad():
     double(images[:1].double())
 tokens, norm = _seen["blocks.0"], nn.LayerNorm(6).double()
-flat, point, normed = (
-    torch.randn(2, 4).double(),
-    torch.tensor([[1.0, 0.3]]).double(),
-    norm(torch.randn(1, 3, 6).double()).detach(),
-)
+flat, point = torch.randn(2, 4).double(), torch.tensor([[1.0, 0.3]]).double()
+normed = norm(torch.randn(1, 3, 6).double()).detach()
 generator = torch.Generator().manual_seed(0)
 make_files(vit)
 
@@ -222,13 +208,8 @@ OWN: dict[str, dict[str, Any]] = {
     "EmbeddingInverse().images": {"tokens": tokens, "prior": inversion.PatchPrior.of(images, 2)}, "Split[]": {"index": torch.tensor([2, 0])},
     "ViT()": {}, "Mixer()": {},
 }  # fmt: skip
-WRAPPED = {
-    "record": record,
-    "replace": replace,
-    "between_patches": between_patches,
-    "train": on_a_copy(training.train),
-    "freeze": on_a_copy(training.freeze),
-}
+WRAPPED = {"record": record, "replace": replace, "between_patches": between_patches}
+WRAPPED |= {name: on_a_copy(getattr(training, name)) for name in ("train", "freeze")}
 OTHERS: dict[str, Callable[..., Any]] = {  # methods and commands
     "predict": predict, "eval": score, "open_picture": open_picture, "ViT()": vit.forward, "Mixer()": other.forward, "Preprocess()": vit.preprocess.__call__,
     "CKA().update": lambda x, y=None: (sums := vitlab.CKA()).update(x, y) or sums.result(), "PatchPrior.of": inversion.PatchPrior.of, "Data.of": data.Data.of,
@@ -252,20 +233,11 @@ def public() -> Iterator[tuple[str, Callable[..., Any]]]:
 def calls() -> Iterator[Call]:
     """A valid call of each; KeyError where an argument that has no default has no value here."""
     for name, function in public():
-        own, given, spare = OWN.get(name, {}), {}, {}
-        for parameter in signature(function).parameters.values():
-            if parameter.kind is Parameter.VAR_KEYWORD:
-                given |= {
-                    key: value
-                    for key, value in own.items()
-                    if key not in signature(function).parameters
-                }
-            elif parameter.default is Parameter.empty or parameter.name in own:
-                given[parameter.name] = own.get(parameter.name, NAMED.get(parameter.name))
-                if parameter.name not in own | NAMED:
-                    raise KeyError(f"no valid value for {parameter.name} of {name}")
-            elif parameter.default is None:
-                spare[parameter.name] = NAMED.get(parameter.name)
-            else:
-                spare[parameter.name] = parameter.default
-        yield Call(name, function, given, spare)
+        parameters, own = signature(function).parameters, OWN.get(name, {})
+        named = {n: p for n, p in parameters.items() if p.kind is not Parameter.VAR_KEYWORD}
+        needed = {n for n, p in named.items() if p.default is Parameter.empty} | own.keys()
+        if lacking := needed - (NAMED | own).keys():
+            raise KeyError(f"no valid value for {lacking} of {name}")
+        given = {n: (NAMED | own)[n] for n in [*named, *own] if n in needed}
+        spare = {n: NAMED.get(n) if p.default is None else p.default for n, p in named.items()}
+        yield Call(name, function, given, {n: v for n, v in spare.items() if n not in needed})

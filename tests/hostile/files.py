@@ -7,6 +7,7 @@ import shutil
 import struct
 import tempfile
 import zlib
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +26,11 @@ atexit.register(lambda: os.getpid() == OWNER and shutil.rmtree(ROOT, ignore_erro
 def strange_images() -> dict[str, Image.Image]:
     """Images of every kind that Pillow knows and nobody expects."""
     colours = np.random.default_rng(0).integers(0, 256, (9, 12, 4), dtype=np.uint8)
-    grey, rgb, rgba = (
-        Image.fromarray(colours[..., 0]),
-        Image.fromarray(colours[..., :3]),
-        Image.fromarray(colours),
-    )
-    kinds = {
-        mode: rgb.convert(mode) for mode in ("CMYK", "P", "1", "YCbCr", "LAB", "HSV", "F", "I")
-    }
-    kinds |= {
-        "L": grey,
-        "RGBA": rgba,
-        "LA": rgba.convert("LA"),
-        "16 bit": Image.fromarray(colours[..., 0].astype(np.uint16) * 257),
-    }
+    grey, rgb, rgba = (Image.fromarray(colours[..., part]) for part in (0, slice(3), slice(4)))
+    modes = "CMYK", "P", "1", "YCbCr", "LAB", "HSV", "F", "I"
+    kinds = {mode: rgb.convert(mode) for mode in modes} | {"LA": rgba.convert("LA")}
+    deep = Image.fromarray(colours[..., 0].astype(np.uint16) * 257)
+    kinds |= {"L": grey, "RGBA": rgba, "16 bit": deep}
     kinds |= {f"{w} x {h}": rgb.resize((w, h)) for w, h in [(1, 1), (1, 900), (900, 1), (3000, 2)]}
     turned = rgb.copy()
     turned.getexif()[0x0112] = 6
@@ -50,12 +42,10 @@ def make_files(model: Any) -> None:
     damaged = FILES / "damaged"
     damaged.mkdir()
     minivit.save(model, FILES / "vit.safetensors")
-    for name in "abc":
-        (FILES / "folder" / name).mkdir(parents=True)
-        for i in range(6):
-            Image.fromarray(
-                np.random.default_rng(i + 9 * ord(name)).integers(0, 256, (8, 8), dtype=np.uint8)
-            ).save(FILES / "folder" / name / f"{i}.png")
+    for name, i in product("abc", range(6)):
+        pixels = np.random.default_rng(i + 9 * ord(name)).integers(0, 256, (8, 8), dtype=np.uint8)
+        write(FILES / "folder" / name / f"{i}.png", b"")
+        Image.fromarray(pixels).save(FILES / "folder" / name / f"{i}.png")
     shutil.copy(FILES / "folder/a/0.png", FILES / "grey.png")
     good, png = (FILES / "vit.safetensors").read_bytes(), (FILES / "grey.png").read_bytes()
     length = int.from_bytes(good[:8], "little")
@@ -75,28 +65,15 @@ def make_files(model: Any) -> None:
         "config of text": with_head(json.dumps(head | {"__metadata__": {k: "nonsense" for k in about}})), "png": png, "zip": b"PK\\3\\4" + bytes(80),
         "other dtype": good.replace(b'"F32"', b'"I32"'), "other family": good.replace(b"ViT", b"XYZ"), "other depth": good.replace(b'depth\\\\": 2', b'depth\\\\": 3'),
     }  # fmt: skip
-    for name, content in models.items():
-        (damaged / f"{name}.safetensors").write_bytes(content)
-    chunk = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
-    bomb = (
-        png[:8]
-        + struct.pack(">I", 13)
-        + b"IHDR"
-        + chunk
-        + struct.pack(">I", zlib.crc32(b"IHDR" + chunk))
-        + png[33:]
-    )
+    chunk = b"IHDR" + struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    size, check = struct.pack(">I", 13), struct.pack(">I", zlib.crc32(chunk))
     images = {
-        "empty": b"",
-        "text": b"hello",
-        "cut": png[:-30],
-        "head alone": png[:33],
-        "huge": bomb,
-        "other bytes": png[:45] + b"????" + png[49:],
-        "model": good,
-    }
-    for name, content in images.items():
-        (damaged / f"{name}.png").write_bytes(content)
+        "empty": b"", "text": b"hello", "cut": png[:-30], "head alone": png[:33], "huge": png[:8] + size + chunk + check + png[33:],
+        "other bytes": png[:45] + b"????" + png[49:], "model": good,
+    }  # fmt: skip
+    for end, contents in ("safetensors", models), ("png", images):
+        for name, content in contents.items():
+            write(damaged / f"{name}.{end}", content)
     for name, image in strange_images().items():
         for end in ("png", "tiff", "jpg", "webp"):
             try:
@@ -109,8 +86,12 @@ def make_files(model: Any) -> None:
     (damaged / "one class/a").mkdir(parents=True)
     shutil.copytree(FILES / "folder", damaged / "with rubbish")
     for rubbish in ("__MACOSX/._a", "b/@eaDir/x.png", "a/Thumbs.db"):
-        (damaged / "with rubbish" / rubbish).parent.mkdir(parents=True, exist_ok=True)
-        (damaged / "with rubbish" / rubbish).write_bytes(b"x")
+        write(damaged / "with rubbish" / rubbish, b"x")
     shutil.copytree(FILES / "folder", damaged / "all images cut")
     for path in (damaged / "all images cut").rglob("*.png"):
-        path.write_bytes(png[:40])
+        write(path, png[:40])
+
+
+def write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)

@@ -21,35 +21,14 @@ ANYTHING = {
     "[]": [], "{}": {}, "()": (), "a type": int, "a function": lambda *_, **__: None, "bytes": b"\x00\xff", "complex": 1j, "a tensor": torch.ones(2, 3), "an array": np.ones(2), "a set": {1},
     "a module": nn.Linear(3, 3), "Ellipsis": ..., "a slice": slice(3), "nested": [[1, 2], [3]], "torch.float16": torch.float16,
 }  # fmt: skip
-INSTEAD_OF_INT = [0, -1, -(10**6), 10**12, 2**63, -(2**64), 1.5, math.nan, math.inf, None, "3", 1j]
-INSTEAD_OF_FLOAT = [
-    math.nan,
-    math.inf,
-    -math.inf,
-    0,
-    -1.0,
-    1e30,
-    -1e30,
-    1e-30,
-    10**400,
-    None,
-    "0.5",
-    True,
-    1j,
-]
-INSTEAD_OF_BOOL = ["no", "False", "", None, 2, 0.5, [], math.nan]
-INSTEAD_OF_TEXT = [
-    "", "nonsense", "*", "blocks.99", "blocks.0.", "[", "\0", "ü\ud800", "x" * 5000, b"blocks.0", 3, None, ".weights", "../..", "  blocks.0",
-]  # fmt: skip
-DTYPES = (
-    torch.float64,
-    torch.float16,
-    torch.bfloat16,
-    torch.int64,
-    torch.int32,
-    torch.uint8,
-    torch.bool,
-)
+NOT_FINITE = (math.nan, math.inf, -math.inf)
+INSTEAD_OF: dict[type, list[Any]] = {
+    bool: ["no", "False", "", None, 2, 0.5, [], math.nan],
+    int: [0, -1, -(10**6), 10**12, 2**63, -(2**64), 1.5, math.nan, math.inf, None, "3", 1j],
+    float: [*NOT_FINITE, 0, -1.0, 1e30, -1e30, 1e-30, 10**400, None, "0.5", True, 1j],
+    str: ["", "nonsense", "*", "blocks.99", "blocks.0.", "[", "\0", "ü\ud800", "x" * 5000, b"blocks.0", 3, None, ".weights", "../..", "  blocks.0"],
+}  # fmt: skip
+DTYPES = (torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.uint8, torch.bool)  # fmt: skip
 
 
 class Mine(Exception):
@@ -105,23 +84,17 @@ SAME: dict[Any, dict[str, Callable[[Any], Any]]] = {
 
 def hostile(value: Any, random: Random) -> Iterator[Bad]:
     """What is given instead: the name, the value, and a valid one that means the same, if any."""
-    for kind, same in SAME.items():
-        if isinstance(value, kind):
-            yield from ((name, of(value), value) for name, of in same.items())
-            break
-    for name, bad in _instead(value, random):
-        yield name, bad, NOTHING
+    same = next((names for kind, names in SAME.items() if isinstance(value, kind)), {})
+    yield from ((name, of(value), value) for name, of in same.items())
+    yield from ((name, bad, NOTHING) for name, bad in _instead(value, random))
     if isinstance(value, Tensor):  # rounded and cast it means what it means cast back
         whole = (value * 3).round() if value.is_floating_point() else value
         yield from ((str(t), whole.to(t), whole.to(t).to(value.dtype)) for t in DTYPES)
     if isinstance(value, tuple | list | dict) and value:
         for place in [next(iter(value))] if isinstance(value, dict) else {0, len(value) - 1}:
             for name, bad, twin in hostile(value[place], random):
-                yield (
-                    f"[{place}]: {name}",
-                    _put(value, place, bad),
-                    NOTHING if twin is NOTHING else _put(value, place, twin),
-                )
+                new = NOTHING if twin is NOTHING else _put(value, place, twin)
+                yield f"[{place}]: {name}", _put(value, place, bad), new
     yield from ((name, thing, NOTHING) for name, thing in ANYTHING.items())
     yield "a generator", (i for i in range(3)), NOTHING
 
@@ -130,63 +103,48 @@ def _instead(value: Any, random: Random) -> Iterator[tuple[str, Any]]:
     """Of the valid value's type."""
     match value:
         case Tensor():
-            yield from ((name, of(value)) for name, of in TENSORS.items())
-            yield from (
-                (f"axis {i} {name}", of(value, i))
-                for i in range(value.ndim)
-                for name, of in AXES.items()
-            )
+            yield from _of(value, TENSORS)
+            for i in range(value.ndim):
+                yield from ((f"axis {i} {name}", of(value, i)) for name, of in AXES.items())
             yield "torch.complex64", value.to(torch.complex64)
-            for bad in (
-                (math.nan, math.inf, -math.inf, 1e30, -1e30)
-                if value.is_floating_point()
-                else (-1, 10**12, 3)
-            ):
+            whole = not value.is_floating_point()
+            for bad in (-1, 10**12, 3) if whole else (*NOT_FINITE, 1e30, -1e30):
                 flat = value.detach().clone().flatten()
                 flat[random.randrange(len(flat))] = bad % 256 if value.dtype == torch.uint8 else bad
                 yield f"{bad} in it", flat.view_as(value)
             if value.dtype == torch.uint8:
                 yield from ((f"image {name}", image) for name, image in strange_images().items())
         case nn.Module():
-            yield from ((name, of(value)) for name, of in MODELS.items())
-            yield from (
-                (f"which gives {name}", Odd(value, of).eval()) for name, of in ODD_ANSWERS.items()
-            )
+            yield from _of(value, MODELS)
+            odd = ((name, Odd(value, answer).eval()) for name, answer in ODD_ANSWERS.items())
+            yield from ((f"which gives {name}", model) for name, model in odd)
         case bool() | int() | float():
-            instead = (
-                INSTEAD_OF_BOOL
-                if isinstance(value, bool)
-                else INSTEAD_OF_INT
-                if isinstance(value, int)
-                else INSTEAD_OF_FLOAT
-            )
-            yield from ((repr(bad)[:20], bad) for bad in instead)
+            yield from ((repr(bad)[:20], bad) for bad in INSTEAD_OF[type(value)])
             yield "a negative", -random.randrange(2, 99)
         case str() | Path():
-            yield from ((repr(bad)[:20], bad) for bad in INSTEAD_OF_TEXT)
-            paths = sorted((FILES / "damaged").iterdir()) if isinstance(value, Path) else []
-            yield from (
-                (path.name, path) for path in [*paths, FILES, FILES / "none" / "x", Path(value)]
-            )
+            yield from ((repr(bad)[:20], bad) for bad in INSTEAD_OF[str])
+            damaged = sorted((FILES / "damaged").iterdir()) if isinstance(value, Path) else []
+            paths = *damaged, FILES, FILES / "none" / "x", Path(value)
+            yield from ((path.name, path) for path in paths)
         case tuple() | list():
-            yield from ((name, of(value)) for name, of in ROWS.items())
+            yield from _of(value, ROWS)
         case dict():
             yield from ((repr(key), {key: of}) for of in value.values() for key in ("nonsense", 3))
         case _ if dataclasses.is_dataclass(value):
             yield from {"its fields": vars(value), "its type": type(value)}.items()
         case _ if callable(value):
-            yield from (
-                (f"which gives {name}", lambda x, of=of: of(value(x)))
-                for name, of in ODD_ANSWERS.items()
-            )
+            for name, of in ODD_ANSWERS.items():
+                yield f"which gives {name}", lambda x, of=of: of(value(x))
+
+
+def _of(value: Any, table: dict[str, Callable[[Any], Any]]) -> Iterator[tuple[str, Any]]:
+    return ((name, of(value)) for name, of in table.items())
 
 
 def _put(value: Any, place: Any, new: Any) -> Any:
-    return (
-        value | {place: new}
-        if isinstance(value, dict)
-        else type(value)(new if i == place % len(value) else v for i, v in enumerate(value))
-    )
+    if isinstance(value, dict):
+        return value | {place: new}
+    return type(value)(new if i == place % len(value) else v for i, v in enumerate(value))
 
 
 def _with(model: nn.Module, number: Callable[[Tensor], Tensor]) -> nn.Module:

@@ -93,20 +93,17 @@ def test_dropout_removes_a_fraction_of_the_weights_while_training():
         assert torch.allclose(layer.eval()(x), x, atol=1e-4)  # a float32 sum of 4000
 
 
-@pytest.mark.parametrize(
-    ("mask", "grid", "row", "column", "expected"),
-    [
-        (window_mask((4, 6), 2), (4, 6), 1, 3, "..xx.. ..xx.. ...... ......"),
-        (window_mask((3, 5), 2), (3, 5), 2, 4, "..... ..... ....x"),  # smaller at the edge
-        # Those that Swin rolls around, without the parts that are wrapped.
-        (window_mask((6, 6), 4, shift=2), (6, 6), 0, 0, "xx.... xx...." + 4 * " ......"),
-        (window_mask((6, 6), 4, shift=2), (6, 6), 2, 1, "...... ......" + 4 * " xx...."),
-        (window_mask((5, 5), 3, shift=1), (5, 5), 1, 1, "..... .xxx. .xxx. .xxx. ....."),
-        (local_mask((4, 6), 3), (4, 6), 1, 3, "..xxx. ..xxx. ..xxx. ......"),
-        (local_mask((4, 6), 3), (4, 6), 0, 0, "xx.... xx.... ...... ......"),
-        (local_mask((4, 6), 5), (4, 6), 0, 0, "xxx... xxx... xxx... ......"),
-    ],
-)
+@pytest.mark.parametrize(("mask", "grid", "row", "column", "expected"), [
+    (window_mask((4, 6), 2), (4, 6), 1, 3, "..xx.. ..xx.. ...... ......"),
+    (window_mask((3, 5), 2), (3, 5), 2, 4, "..... ..... ....x"),  # smaller at the edge
+    # Those that Swin rolls around, without the parts that are wrapped.
+    (window_mask((6, 6), 4, shift=2), (6, 6), 0, 0, "xx.... xx...." + 4 * " ......"),
+    (window_mask((6, 6), 4, shift=2), (6, 6), 2, 1, "...... ......" + 4 * " xx...."),
+    (window_mask((5, 5), 3, shift=1), (5, 5), 1, 1, "..... .xxx. .xxx. .xxx. ....."),
+    (local_mask((4, 6), 3), (4, 6), 1, 3, "..xxx. ..xxx. ..xxx. ......"),
+    (local_mask((4, 6), 3), (4, 6), 0, 0, "xx.... xx.... ...... ......"),
+    (local_mask((4, 6), 5), (4, 6), 0, 0, "xxx... xxx... xxx... ......"),
+])  # fmt: skip
 def test_what_one_patch_may_attend_to_as_an_image(mask, grid, row, column, expected):
     lines = mask[row * grid[1] + column].reshape(grid).tolist()
     shown = ["".join("x" if allowed else "." for allowed in line) for line in lines]

@@ -31,9 +31,7 @@ def drawn(**changes):
 
 @pytest.mark.parametrize("channels_last", [False, True])
 @pytest.mark.parametrize("changes", VARIANTS, ids=str)
-def test_a_model_comes_back_from_its_file_with_all_that_goes_with_it(
-    tmp_path, changes, channels_last
-):
+def test_a_model_comes_back_from_its_file_with_all_it_has(tmp_path, changes, channels_last):
     model, path = drawn(**changes), tmp_path / "model.safetensors"
     if channels_last:
         model.to(memory_format=torch.channels_last)

@@ -13,7 +13,7 @@ from minivit import Hybrid, HybridConfig, ResNet, ResNetConfig, ViT, ViTConfig
 from minivit.hybrid import AttentionBlock, TokenBlock, alternate
 from minivit.parts import window_mask
 from minivit.resnet import BasicBlock
-from tests.parity import TOLERANCE, draw
+from tests.parity import TOLERANCE, draw, random
 
 KINDS = {"c": BasicBlock, "a": AttentionBlock, "t": TokenBlock}
 # Small, and with every number another.
@@ -28,8 +28,7 @@ def made(**changes):
 
 
 def pictures(height=12, width=20, channels=2, batch=3):
-    g = torch.Generator().manual_seed(1)
-    return torch.randn(batch, channels, height, width, generator=g)
+    return random(batch, channels, height, width, seed=1).float()
 
 
 def close(ours, expected):

@@ -24,13 +24,10 @@ def test_minivit_loads_nothing_heavier_than_torch_and_einops_and_works_where_vit
 USE = "import torch, torchvision.transforms.v2; print(torchvision.models.vit_b_32().eval()(torch.zeros(1, 3, 224, 224)).shape)"
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        f"from course import check\nimport torchvision\n{USE}",
-        f"from minivit.import_torchvision import patch_torchvision_import\npatch_torchvision_import()\nimport timm, torchvision\n{USE}",
-    ],
-)
+@pytest.mark.parametrize("code", [
+    f"from course import check\nimport torchvision\n{USE}",
+    f"from minivit.import_torchvision import patch_torchvision_import\npatch_torchvision_import()\nimport timm, torchvision\n{USE}",
+])  # fmt: skip
 def test_torchvision_imports_whatever_build_of_torch_is_installed(code):
     result = run(code)
     assert "torch.Size([1, 1000])" in result.stdout, result.stderr

@@ -32,9 +32,7 @@ def picture():
 
 
 @pytest.mark.parametrize(("name", "weights"), NAMED)
-def test_every_named_weights_answer_as_in_torchvision_from_the_image_on(
-    tmp_path, monkeypatch, name, weights
-):
+def test_named_weights_answer_as_torchvisions(tmp_path, monkeypatch, name, weights):
     config = MODELS[name]
     member = torchvision.models.get_model_weights(name)[weights]
     (size,) = member.transforms().crop_size

@@ -7,6 +7,7 @@ from torch import nn
 from torch.overrides import _get_current_function_mode
 
 from minivit.recording import record
+from tests.parity import Function
 from tests.refusals import assert_refused
 
 
@@ -29,17 +30,6 @@ class Net(nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.head(x)
-
-
-class Calls(nn.Module):
-    """A module around a function."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args, **kwargs):
-        return self.function(*args, **kwargs)
 
 
 def is_clean(model):
@@ -98,7 +88,7 @@ def test_what_cannot_be_recorded_is_refused(net):
     net.attention = nn.Identity()
     parallel = nn.Sequential(nn.DataParallel(Net()))
     scripted = nn.Sequential(torch.jit.script(nn.Linear(4, 4)))
-    nothing, gives_none = (lambda x: None), Calls(lambda x: None)
+    nothing, gives_none = (lambda x: None), Function(lambda x: None)
     head = partial(run, call=net.head)
     assert_refused([
         (partial(run, net), ValueError, "name what to record"),
@@ -115,6 +105,7 @@ def test_what_cannot_be_recorded_is_refused(net):
         (partial(run, net, "head", "un*"), RuntimeError, r"never ran.*\['unused'\]"),
         (partial(run, net, "h*", "*", "unused"), RuntimeError, r"never ran.*\['unused'\]"),
         (partial(run, net, "head", call=nothing), RuntimeError, r"never ran.*\['head'\]"),
+        (lambda: record(net, "head", detach="no").__enter__(), TypeError, "True or False as detach: got 'no'"),
         (partial(head, net, "blocks.[12]", "head"), RuntimeError, r"never ran.*\['blocks.1', 'blocks.2'\]"),
         (partial(run, nn.Sequential(gives_none), "0"), RuntimeError, "module '0' gave no tensor: got NoneType"),
         (partial(run, net, "blocks.2.mlp.0", "head"), RuntimeError, r"\['blocks.2.mlp.0'\] were overwritten in place.*detach=True"),
@@ -168,10 +159,10 @@ def test_detached_records_are_copies_without_gradients_and_so_are_those_of_infer
 @pytest.mark.parametrize("detach", [False, True])
 def test_the_only_tensor_of_a_result_is_taken_out_of_it(x, detach):
     for function in lambda x: (x, None), lambda x: {"a": [x]}, lambda x: [1, (x,)]:
-        with record(model := Calls(function), "", detach=detach) as seen:
+        with record(model := Function(function), "", detach=detach) as seen:
             model(x)
         assert torch.equal(seen[""], x) and (seen[""] is not x) == detach
-    with record(model := Calls(lambda x: (x, x + 1)), "", detach=detach) as seen:
+    with record(model := Function(lambda x: (x, x + 1)), "", detach=detach) as seen:
         pair = model(x)
     assert isinstance(seen[""], tuple)
     for a, b in zip(seen[""], pair, strict=True):

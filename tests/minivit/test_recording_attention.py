@@ -7,11 +7,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import flex_attention
+from vit_pytorch import na_vit_nested_tensor
 
 import minivit
 from minivit import record, replace
-from tests.minivit.test_recording import Calls
-from tests.parity import draw, given
+from tests.parity import Function, draw, given
 from tests.refusals import unchecked
 from tests.vitlab.instruments import models as everybody
 
@@ -62,10 +63,8 @@ def exact(name):
 def by_hand(x, maps):
     """Weights from an attention module's input ``[batch, tokens, dim]`` and its own parameters."""
     w_q, w_k, b_q, b_k = maps
-    q, k = (
-        (x @ w.T + b).unflatten(-1, (HEADS, -1)).transpose(1, 2)
-        for w, b in ((w_q, b_q), (w_k, b_k))
-    )
+    tokens = x @ w_q.T + b_q, x @ w_k.T + b_k
+    q, k = (y.unflatten(-1, (HEADS, -1)).transpose(1, 2) for y in tokens)
     weights = (torch.einsum("bhqd,bhkd->bhqk", q, k) / math.sqrt(DIM // HEADS)).exp()
     return weights / weights.sum(-1, keepdim=True)
 
@@ -157,24 +156,21 @@ SOME = torch.rand(B, 1, 5, N, generator=torch.Generator().manual_seed(1)) > 0.4
 NONE_FOR_ONE = SOME & (torch.arange(5) > 0)[:, None]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"attn_mask": SOME},
-        {"attn_mask": NONE_FOR_ONE},
-        {"attn_mask": torch.where(NONE_FOR_ONE, 0.5, -math.inf).double()},
-        {"attn_mask": torch.linspace(-1, 1, 5 * N).double().view(5, N)},
-        {"is_causal": True},
-        {"scale": 0.7},
-        {"enable_gqa": True},
-        {"dropout_p": 0.4},
-    ],
-)
+@pytest.mark.parametrize("options", [
+    {},
+    {"attn_mask": SOME},
+    {"attn_mask": NONE_FOR_ONE},
+    {"attn_mask": torch.where(NONE_FOR_ONE, 0.5, -math.inf).double()},
+    {"attn_mask": torch.linspace(-1, 1, 5 * N).double().view(5, N)},
+    {"is_causal": True},
+    {"scale": 0.7},
+    {"enable_gqa": True},
+    {"dropout_p": 0.4},
+])  # fmt: skip
 def test_every_option_of_scaled_dot_product_attention(options):
     kv = 2 if "enable_gqa" in options else 6
     inputs = tensors((B, 6, 5, 4), (B, kv, N, 4), (B, kv, N, 3))
-    module = Calls(F.scaled_dot_product_attention)
+    module = Function(F.scaled_dot_product_attention)
     torch.manual_seed(3)
     with sdpa_kernel(SDPBackend.MATH):
         plain = module(*inputs, **options)
@@ -197,25 +193,22 @@ def test_every_option_of_scaled_dot_product_attention(options):
 ALLOWED = torch.ones(N, N, dtype=torch.bool).tril()
 
 
-@pytest.mark.parametrize(
-    ("made", "called"),
-    [
-        ({}, {}),
-        ({}, {"need_weights": False}),
-        ({}, {"average_attn_weights": False}),
-        ({"batch_first": True}, {"need_weights": False}),
-        ({"bias": False, "kdim": 5, "vdim": 6}, {}),
-        ({"add_bias_kv": True, "add_zero_attn": True}, {"average_attn_weights": False}),
-        ({"add_bias_kv": True, "add_zero_attn": True}, {"need_weights": False}),
-        ({}, {"attn_mask": ~ALLOWED}),
-        ({}, {"attn_mask": ~ALLOWED, "is_causal": True, "need_weights": False}),
-        ({}, {"attn_mask": torch.linspace(-1, 1, N * N).double().view(N, N), "need_weights": False}),
-        ({"batch_first": True}, {"key_padding_mask": torch.arange(N).expand(B, N) > 4, "need_weights": False}),
-        ({"dropout": 0.4}, {"average_attn_weights": False}),
-        ({"dropout": 0.4}, {"need_weights": False}),
-        ({}, {"unbatched": True}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("made", "called"), [
+    ({}, {}),
+    ({}, {"need_weights": False}),
+    ({}, {"average_attn_weights": False}),
+    ({"batch_first": True}, {"need_weights": False}),
+    ({"bias": False, "kdim": 5, "vdim": 6}, {}),
+    ({"add_bias_kv": True, "add_zero_attn": True}, {"average_attn_weights": False}),
+    ({"add_bias_kv": True, "add_zero_attn": True}, {"need_weights": False}),
+    ({}, {"attn_mask": ~ALLOWED}),
+    ({}, {"attn_mask": ~ALLOWED, "is_causal": True, "need_weights": False}),
+    ({}, {"attn_mask": torch.linspace(-1, 1, N * N).double().view(N, N), "need_weights": False}),
+    ({"batch_first": True}, {"key_padding_mask": torch.arange(N).expand(B, N) > 4, "need_weights": False}),
+    ({"dropout": 0.4}, {"average_attn_weights": False}),
+    ({"dropout": 0.4}, {"need_weights": False}),
+    ({}, {"unbatched": True}),
+])  # fmt: skip
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("grad", [False, True])
 def test_every_option_of_torchs_multi_head_attention(made, called, training, grad):
@@ -266,7 +259,7 @@ def test_a_softmax_that_is_written_out_in_each_of_several_calls_but_not_behind_a
     (scores,) = tensors((B, HEADS, N, N))
     named = lambda s: torch.softmax(s, dim=3)  # noqa: E731
     for softmax in (lambda s: s.softmax(-1), named, lambda s: F.softmax(s, -1), nn.Softmax(-1)):
-        part, fails = Calls(softmax), Calls(lambda s, softmax=softmax: softmax(s).view(0))
+        part, fails = Function(softmax), Function(lambda s, softmax=softmax: softmax(s).view(0))
         model = nn.ModuleList([fails, part])
         with record(model, "0.weights", "1.weights") as seen:
             pytest.raises(RuntimeError, fails, scores).match("invalid for input")
@@ -287,10 +280,61 @@ def test_weights_that_cannot_be_told_are_an_error_that_names_them():
         (softmax, (B, 1, HEADS, 5, N), r"has \[\[2, 1, 3, 5, 7\]\].*cannot be told apart"),
         (lambda s: softmax(softmax(s)), (B, HEADS, 5, N), "more than once for 'mlp' in one"),
     ):  # fmt: skip
-        model = nn.ModuleDict({"mlp": Calls(function), "attn": Calls(softmax)})
+        model = nn.ModuleDict({"mlp": Function(function), "attn": Function(softmax)})
         with pytest.raises(RuntimeError, match=said), record(model, "mlp.weights", "attn.weights"):
             model["attn"](torch.rand(B, HEADS, 5, N))
             model["mlp"](torch.rand(shape))
+
+
+def test_weights_of_packed_images_and_of_a_kernel_without_any_are_refused_in_words():
+    class Flexible(nn.Module):
+        def forward(self, x):
+            q = x.unflatten(-1, (2, -1)).transpose(1, 2)
+            return flex_attention(q, q, q).transpose(1, 2).flatten(2)
+
+    sizes = {"image_size": 16, "patch_size": 8, "num_classes": 3, "dim": 16, "mlp_dim": 16}
+    packed = draw(na_vit_nested_tensor.NaViT(**sizes, depth=1, heads=2, dim_head=8)).eval()
+    images = [torch.rand(3, 16, 8), torch.rand(3, 16, 16)]
+    for model, x, said in (
+        (packed, images, "nested|attention weights"),
+        (nn.Sequential(Flexible()), torch.rand(1, 16, 32), "choose the model's eager or sdpa"),
+    ):
+        model(x)
+        with pytest.raises(Exception, match=said) as refused, record(model, "*0.weights"):
+            model(x)
+        assert "matmul" not in str(refused.value)
+
+
+def of_compiled_blocks(model):
+    for i, block in enumerate(model.blocks):
+        model.blocks[i] = torch.compile(block, backend="eager")
+    return model
+
+
+COMPILED = {
+    "blocks in place": lambda m: [block.compile(backend="eager") for block in m.blocks] and m,
+    "blocks replaced": of_compiled_blocks,
+    "a function around": lambda m: torch.compile(lambda x: m(x), backend="eager"),
+}
+
+
+@pytest.mark.parametrize("how", COMPILED)
+def test_what_is_recorded_of_parts_after_a_compiled_call_is_what_runs(how):
+    model, images, names, _ = setup("minivit")
+    wanted = "blocks.1*", f"blocks.1*{weights_of(names)[1].removeprefix('blocks.1')}"
+    with unchecked(), torch.no_grad():
+        with record(model, *wanted) as known:
+            model(images)
+        call = COMPILED[how](model)
+        call(images.flip(0))
+        with record(model, *wanted) as seen:
+            call(images)
+    found = {name.replace("._orig_mod", ""): tensor for name, tensor in seen.items()}
+    assert known.keys() <= found.keys()
+    assert any("_orig_mod" in name for name in seen) == (how == "blocks replaced")
+    for name, tensor in known.items():
+        close(found[name], tensor, 1e-12)
+    torch.compiler.reset()
 
 
 @pytest.mark.parametrize("in_place", [False, True])

@@ -6,13 +6,11 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 from minivit import record, replace
 from minivit.listening import KINDS
-from tests.minivit.test_recording import Calls
 from tests.minivit.test_recording_attention import HEADS, close, every_model, setup, tensors
-from tests.parity import given
+from tests.parity import Function, given
 
 B, N, WIDTH = 2, 7, 4
 
@@ -32,14 +30,10 @@ def test_the_parts_of_attention_make_one_another_and_are_those_that_the_model_go
     close(heads, weights.to(values) @ values, 1e-6)
     gradients = torch.autograd.grad(logits[0, 1], list(seen.values()))
     assert all(gradient.any() for gradient in gradients)
-    by_value, by_weight = heads_gradient(seen, gradients, one)
-    close(gradients[list(seen).index(one + "values")], by_value, 1e-6)
-    close(gradients[list(seen).index(one + "weights")], by_weight, 1e-6)
-
-
-def heads_gradient(seen, gradients, one):
-    above = gradients[list(seen).index(one + "heads")]
-    return seen[one + "weights"].to(above).mT @ above, above @ seen[one + "values"].mT
+    slopes = dict(zip(seen, gradients, strict=True))
+    above = slopes[one + "heads"]
+    close(slopes[one + "values"], weights.to(above).mT @ above, 1e-6)
+    close(slopes[one + "weights"], above @ values.mT, 1e-6)
 
 
 @every_model
@@ -92,6 +86,11 @@ def by_einsum(queries, keys):
     return attention
 
 
+def heads_first(attention):
+    """The same, called with tokens before heads."""
+    return lambda *qkv: attention(*(x.transpose(1, 2) for x in qkv)).transpose(1, 2)
+
+
 def attended(q, k, v):
     """The weights and the mean of values, with heads first, by definition."""
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
@@ -105,46 +104,23 @@ def tokens_first(q, k, v):
     return (scores.softmax(-1)[..., None] * v.transpose(1, 2)[:, None]).sum(3)
 
 
-def keys_first(q, k, v):
-    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-    return ((k @ q.mT / 2).softmax(-2).mT @ v).transpose(1, 2)
+in_logarithms = heads_first(lambda q, k, v: (q @ k.mT / 2).log_softmax(-1).exp() @ v)
+WAYS = {
+    "einsum": by_einsum("b i h d", "b j h d -> b i h j"),
+    "torch's einsum": by_einsum("bihd", "bjhd->bihj"),
+    "keys first": heads_first(lambda q, k, v: (k @ q.mT / 2).softmax(-2).mT @ v),
+    "in logarithms": in_logarithms,
+    "a gate before": lambda q, k, v: in_logarithms(q, k, v + 0 * v.softmax(-1)),
+    "a gate after": lambda *qkv: (y := in_logarithms(*qkv)) + 0 * y.softmax(-1),
+    "dropout": heads_first(lambda q, k, v: F.dropout((q @ k.mT / 2).softmax(-1), 0.0) @ v),
+}
 
 
-def in_logarithms(q, k, v):
-    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-    return ((q @ k.mT / 2).log_softmax(-1).exp() @ v).transpose(1, 2)
-
-
-def gate_before(q, k, v):
-    return in_logarithms(q, k, v + 0 * v.softmax(-1))
-
-
-def gate_after(q, k, v):
-    y = in_logarithms(q, k, v)
-    return y + 0 * y.softmax(-1)
-
-
-def dropped(q, k, v):
-    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-    return (nn.functional.dropout((q @ k.mT / 2).softmax(-1), 0.0, True) @ v).transpose(1, 2)
-
-
-@pytest.mark.parametrize(
-    "attention",
-    [
-        by_einsum("b i h d", "b j h d -> b i h j"),
-        by_einsum("bihd", "bjhd->bihj"),
-        keys_first,
-        in_logarithms,
-        gate_before,
-        gate_after,
-        dropped,
-    ],
-)
-def test_attention_is_recorded_with_heads_before_queries_however_it_is_written(attention):
+@pytest.mark.parametrize("way", WAYS)
+def test_attention_is_recorded_with_heads_before_queries_however_it_is_written(way):
     q, k, v = inputs = tensors(*[(B, N, HEADS, WIDTH)] * 3)
-    module, known = Calls(attention), attended(q, k, v)
-    missing = {"queries", "keys"} if attention is keys_first else set()
+    module, known = Function(WAYS[way]), attended(q, k, v)
+    missing = {"queries", "keys"} if way == "keys first" else set()
     kinds = [kind for kind in KINDS if kind not in missing]
     with record(module, *kinds) as seen:
         output = module(*inputs)
@@ -153,7 +129,7 @@ def test_attention_is_recorded_with_heads_before_queries_however_it_is_written(a
         torch.testing.assert_close(seen[kind], known[kind])
     gradients = torch.autograd.grad(output[0].sum(), list(seen.values()))
     assert all(gradient.any() and not gradient[1].any() for gradient in gradients)
-    if attention is gate_before:  # it is passed on before the attention is seen
+    if way == "a gate before":  # it is passed on before the attention is seen
         missing = {"weights"}
     else:
         with replace(module, {"weights": torch.zeros_like}):
@@ -166,7 +142,7 @@ def test_attention_is_recorded_with_heads_before_queries_however_it_is_written(a
 
 def test_weights_without_a_known_product_have_queries_where_there_are_as_many_as_keys():
     q, k, v = inputs = tensors(*[(B, N, HEADS, WIDTH)] * 3)
-    module = Calls(tokens_first)
+    module = Function(tokens_first)
     with record(module, "weights", "scores") as seen:
         output = module(*inputs)
     torch.testing.assert_close(seen["weights"], attended(q, k, v)["weights"])
@@ -174,32 +150,16 @@ def test_weights_without_a_known_product_have_queries_where_there_are_as_many_as
     assert torch.autograd.grad(output.sum(), seen["weights"])[0].any()
 
 
-def differential(q, k, v):
-    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-    return (q @ k.mT).softmax(-1) @ v - (k @ q.mT).softmax(-1) @ v
-
-
-def beside_positions(q, k, v):
-    """As in ConViT: part of the weights are of the positions alone."""
-    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-    places = torch.zeros_like(q @ k.mT).softmax(-1)
-    return ((q @ k.mT).softmax(-1) + places) @ v
-
-
-def relative(q, k, v):
-    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-    return (q @ k.mT + q @ v.mT).softmax(-1) @ v
-
-
 def test_two_attentions_in_one_module_and_products_that_cannot_be_told_are_refused():
-    inputs = tensors(*[(B, N, HEADS, WIDTH)] * 3)
+    inputs = tensors(*[(B, HEADS, N, WIDTH)] * 3)
     for attention, kind, said in (
-        (differential, "weights", "more than once for '' in one call.*differential attention"),
-        (beside_positions, "weights", "more than once for '' in one call"),
-        (relative, "queries", "of '' were replaced in a product that no softmax followed"),
+        (lambda q, k, v: (q @ k.mT).softmax(-1) @ v - (k @ q.mT).softmax(-1) @ v, "weights", "more than once for '' in one call.*differential attention"),
+        # As in ConViT: part of the weights are of the positions alone.
+        (lambda q, k, v: ((q @ k.mT).softmax(-1) + torch.zeros(N, N).expand(B, HEADS, N, N).softmax(-1)) @ v, "weights", "more than once for '' in one call"),
+        (lambda q, k, v: (q @ k.mT + q @ v.mT).softmax(-1) @ v, "queries", "of '' were replaced in a product that no softmax followed"),
         (lambda q, k, v: q @ k.mT, "keys", "of '' were replaced in a product that no softmax"),
-    ):
-        module = Calls(attention)
+    ):  # fmt: skip
+        module = Function(attention)
         with pytest.raises(RuntimeError, match=said), replace(module, {kind: torch.zeros_like}):
             module(*inputs)
         assert module(*inputs) is not None

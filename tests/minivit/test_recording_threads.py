@@ -45,14 +45,11 @@ def model_of(name):
     return draw(minivit.create("vit_b_32", mlp_ratio=2, classes=3, **sizes)).eval()
 
 
-@pytest.mark.parametrize(
-    ("model", "names"),
-    [
-        ("minivit", ["blocks.0"]),
-        ("minivit", ["blocks.0", "blocks.*.attention.weights"]),
-        ("torchvision", ["encoder.layers.*.self_attention.weights"]),
-    ],
-)
+@pytest.mark.parametrize(("model", "names"), [
+    ("minivit", ["blocks.0"]),
+    ("minivit", ["blocks.0", "blocks.*.attention.weights"]),
+    ("torchvision", ["encoder.layers.*.self_attention.weights"]),
+])  # fmt: skip
 def test_every_thread_records_what_it_computes(model, names):
     model = model_of(model)
 
@@ -64,11 +61,10 @@ def test_every_thread_records_what_it_computes(model, names):
     alone = [recorded(i) for i in range(THREADS)]
 
     def right(i):
+        known = alone[i]
         calls = [recorded(i) for _ in range(CALLS)]
-        return all(
-            seen.keys() == alone[i].keys() and all(seen[n].equal(alone[i][n]) for n in seen)
-            for seen in calls
-        )
+        assert all(seen.keys() == known.keys() for seen in calls)
+        return all(seen[name].equal(known[name]) for seen in calls for name in known)
 
     assert all(in_threads(right))
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
@@ -142,10 +138,9 @@ class Steps:
 @pytest.mark.parametrize("name", ["minivit", "torchvision"])
 def test_coroutines_that_share_a_thread_record_and_replace_for_themselves_in_any_order(name):
     model = model_of(name)
-    block, weights = {
-        "minivit": ("blocks.0", "*.weights"),
-        "torchvision": ("encoder.layers.encoder_layer_0", "encoder.layers.*.weights"),
-    }[name]
+    block, weights = "blocks.0", "*.weights"
+    if name == "torchvision":
+        block, weights = "encoder.layers.encoder_layer_0", "encoder.layers.*.weights"
 
     async def handle(i, step):
         zero = {weights: torch.zeros_like} if i % 3 == 0 else {block: lambda x: x + i}

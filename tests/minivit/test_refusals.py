@@ -15,8 +15,7 @@ from tests.refusals import unchecked
 
 def run(name, *shape, dtype=torch.float32, device="cpu", **changes):
     """A model made under this name, run on images of this shape."""
-    model = minivit.create(name, **changes)
-    return model(torch.zeros(shape, dtype=dtype, device=device))
+    return minivit.create(name, **changes)(torch.zeros(shape, dtype=dtype, device=device))
 
 
 Q, MASK = torch.ones(2, 5, 4), torch.ones(5, 5, dtype=torch.bool)
@@ -98,11 +97,8 @@ CREATED = {
     "xyz": [({}, "no model 'xyz': there are vit_b_16, vit_b_32")],
     None: [({}, "there is no model None: there are vit_b_16")],
 }  # fmt: skip
-CREATIONS = [
-    (partial(minivit.create, name, **changes), value)
-    for name, cases in CREATED.items()
-    for changes, value in cases
-]
+CREATIONS = [(partial(minivit.create, name, **changes), value)
+             for name, cases in CREATED.items() for changes, value in cases]  # fmt: skip
 
 
 @pytest.mark.parametrize(("call", "value"), [*FUNCTIONS, *CREATIONS])

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from minivit import record, replace
-from tests.minivit.test_recording import Calls, is_clean
+from tests.minivit.test_recording import is_clean
 from tests.minivit.test_recording_attention import HEADS, close, every_model, setup, weights_of
-from tests.parity import given
+from tests.parity import Function, given
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import MODELS, everybodys
 
@@ -113,10 +113,10 @@ def test_the_only_tensor_is_replaced_where_it_stands_and_several_by_what_is_like
         (lambda x: (x, None), lambda y: y[0]),
         (lambda x: {"a": [x, 1]}, lambda y: y["a"][0]),
     ]:
-        model = nn.Sequential(Calls(give), Calls(take))
+        model = nn.Sequential(Function(give), Function(take))
         with replace(model, {"0": x + 1}):
             assert torch.equal(model(x), x + 1)
-    model = nn.Sequential(Calls(lambda x: (x, 2 * x)), Calls(lambda y: y[0] - y[1]))
+    model = nn.Sequential(Function(lambda x: (x, 2 * x)), Function(lambda y: y[0] - y[1]))
     with replace(model, {"0": (x, x)}):
         assert model(x).abs().max() == 0
     with replace(model, {"0": lambda y: (y[1], y[0])}):

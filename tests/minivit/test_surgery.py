@@ -27,19 +27,12 @@ BLOCKS = [None, [], [1], range(2), [0, 2]]
 # A model, what it lacks already, a part and blocks.
 REMOVALS = [
     # Every pair of a model, a part and blocks, each at least once.
-    *(
-        (kind, [], part, BLOCKS[(i + j) % len(BLOCKS)])
-        for i, kind in enumerate(MODELS)
-        for j, part in enumerate(PARTS)
-    ),
-    *(
-        (kind, ["residual"], part, blocks)
-        for kind in ["vit", "mixer", "feedforward"]
-        for part in ["mixes", "mlp", "norm"]
-        for blocks in [None, [1]]
-    ),
+    *((kind, [], part, BLOCKS[(i + j) % len(BLOCKS)])
+      for i, kind in enumerate(MODELS) for j, part in enumerate(PARTS)),
+    *((kind, ["residual"], part, blocks) for kind in ["vit", "mixer", "feedforward"]
+      for part in ["mixes", "mlp", "norm"] for blocks in [None, [1]]),
     *((kind, [], "positions", None) for kind in ["vit", "vit, class token", "feedforward"]),
-]
+]  # fmt: skip
 
 
 def made(kind, seed=0, removed=(), **changes):

@@ -78,9 +78,7 @@ def test_a_broken_file_in_the_cache_is_noticed_and_fetched_again(server, folder)
 
 @pytest.mark.parametrize("before", [None, b"broken"])
 @pytest.mark.parametrize("fault", ["cut", "no length", "one byte", "404"])
-def test_a_transfer_that_fails_changes_nothing_and_names_url_and_cache(
-    server, folder, fault, before
-):
+def test_a_transfer_that_fails_changes_nothing_and_names_its_url(server, folder, fault, before):
     server.fault = fault
     if before:
         put(folder, before)

@@ -15,9 +15,9 @@ from torch import Tensor
 
 import minivit
 import vitlab
+from book.tools.address import ROOT
 from vitlab.convert.page import rounded, script
 
-ROOT = Path(__file__).resolve().parents[2]
 ENGINE = ROOT / "book/_static/live/engine.js"
 JOBS = Path(__file__).with_name("jobs.js")
 RUN = """

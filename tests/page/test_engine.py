@@ -95,9 +95,7 @@ def test_attention_states_lens_and_rollout_are_torchs(name, answers):
 
 
 @pytest.mark.parametrize("name", by_size(PATCHES))
-def test_heads_that_are_off_add_nothing_and_patches_move_and_are_covered_as_images_are(
-    name, answers
-):
+def test_heads_that_are_off_add_nothing_and_patches_move_as_images_do(name, answers):
     of, seen = model(name), images(model(name), 1)
     c, heads, hidden = of.config, [[1, 0], [1, 3], [2, 2]], [0, 5, 6]
     order = torch.randperm(c.grid[0] * c.grid[1], generator=torch.Generator().manual_seed(1))
@@ -130,11 +128,9 @@ def test_heads_that_are_off_add_nothing_and_patches_move_and_are_covered_as_imag
 def test_a_model_of_another_shape_than_square_is_run_as_torch_runs_it(answers):
     others = {type(config_for(name)[0]).__name__ for name in set(shipped()) - set(RUNS)}
     assert others <= {"HybridConfig"}, "shipped models of all other kinds run"
-    of = minivit.create(
-        "vit_32px", image_size=(8, 12), patch_size=(2, 4), depth=2, pool="class", classes=3
-    )
-    draw(of)
-    of.eval().preprocess = minivit.Preprocess((8, 12), (8, 12))
+    sizes = {"image_size": (8, 12), "patch_size": (2, 4), "depth": 2, "classes": 3}
+    of = draw(minivit.create("vit_32px", pool="class", **sizes)).eval()
+    of.preprocess = minivit.Preprocess((8, 12), (8, 12))
     of.classes = ["a", "b", "c"]
     rounded(of)
     seen = images(of, 2)

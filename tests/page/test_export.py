@@ -1,9 +1,11 @@
-"""What is written for pages, and what is refused."""
+"""What is written for pages, what is refused, and how a reader's image is prepared."""
 
 import json
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import minivit
 from book._ext import live
@@ -76,3 +78,32 @@ def test_what_a_page_cannot_run_is_refused_and_the_older_file_stays(of, error, g
     with pytest.raises(ValueError, match=r"got .*m\.bin"):
         export_page(minivit.load("digits_vit"), tmp_path / "m.bin")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+RUN = """
+return given.map(([image, size, resize, channels]) =>
+  minivitImage().prepared(image, size, resize, channels));
+"""
+
+
+def test_resized_cropped_and_grey_as_pil_does_it():
+    draws = np.random.default_rng(0)
+    given, expected = [], []
+    for height, width, size, resize, mean in [
+        (8, 8, (8, 8), (8, 8), (0.5,)),
+        (90, 61, (8, 8), (8, 8), (0.5,)),
+        (37, 200, (32, 32), (32, 32), (0.5,) * 3),
+        (20, 11, (32, 32), (36, 36), (0.5,) * 3),
+        (64, 65, (9, 12), (10, 13), (0.5,) * 3),
+    ]:
+        smooth = draws.integers(0, 256, (5, 5, 3), dtype=np.uint8)
+        image = Image.fromarray(smooth).resize((width, height), Image.Resampling.BICUBIC)
+        pixels = {"data": list(image.convert("RGBA").tobytes()), "height": height, "width": width}
+        given.append([pixels, size, resize, len(mean)])
+        fit = minivit.Preprocess(size, resize, mean=mean, std=mean).fit(image)
+        expected.append(fit[0].permute(1, 2, 0).flatten().int())
+    found = node(RUN, given, "image")
+    for ours, theirs in zip(found, expected, strict=True):
+        assert len(set(theirs.tolist())) > 20
+        away = (torch.tensor(ours) - theirs).abs()
+        assert away.max() <= 1, "PIL's weights are rounded, the page's are not"

@@ -93,6 +93,12 @@ def as_page(of, images, labels):
     return {"config": config, "layers": layers, "removed": of.removed, "family": "ViT", **batch}
 
 
+def flat(layers):
+    """Tensors by the names that they have in torch, of what the page has by layer."""
+    named = ((f"{layer}.{part}", x) for layer, parts in layers.items() for part, x in parts.items())
+    return {k: torch.tensor(x, dtype=torch.float64) for k, x in named if not k.endswith("shape")}
+
+
 @pytest.mark.parametrize("removed", CASES, ids=str)
 def test_the_gradient_of_every_parameter_is_that_of_autograd(removed):
     """In float64 with an exact GELU on both sides."""
@@ -103,11 +109,7 @@ def test_the_gradient_of_every_parameter_is_that_of_autograd(removed):
     ours = page(GRADIENT, as_page(of, images, labels))
     assert abs(ours["loss"] / loss.item() - 1) < 1e-12
     assert (torch.tensor(ours["logits"]).double() - logits.flatten()).abs().max() < 1e-6
-    found = {
-        f"{layer}.{part}": torch.tensor(values, dtype=torch.float64)
-        for layer, parts in ours["gradient"].items()
-        for part, values in parts.items()
-    }
+    found = flat(ours["gradient"])
     theirs = {name: p.grad for name, p in of.named_parameters() if p.grad is not None}
     assert found.keys() == theirs.keys(), "of the parts that are there, and of no other"
     for name, expected in theirs.items():
@@ -143,9 +145,9 @@ def test_ten_steps_are_those_of_torch(rate):
         assert t or length > 1, "the first gradient is clipped"
         optimizer.step()
     assert torch.allclose(torch.tensor(ours["losses"]), torch.tensor(losses), rtol=1e-5)
+    trained = flat(ours["layers"])
     for name, theirs in of.named_parameters():
-        layer, _, part = name.rpartition(".")
-        found = torch.tensor(ours["layers"][layer][part]).double().view_as(theirs)
+        found = trained[name].view_as(theirs)
         if name.endswith("qkv.bias"):  # AdamW makes steps of the rounding in the keys' gradients
             found, theirs = ((one[:16], one[32:]) for one in (found, theirs))
             found, theirs = torch.cat(found), torch.cat(theirs)
@@ -153,15 +155,12 @@ def test_ten_steps_are_those_of_torch(rate):
 
 
 def test_the_first_weights_are_drawn_as_minivit_draws_them():
-    layers = page("return training.untrained({ seed: 3 }).layers", {})
+    found = flat(page("return training.untrained({ seed: 3 }).layers", {}))
     torch.manual_seed(0)
     theirs = minivit.ViT(sized()).state_dict()
-    assert {
-        f"{a}.{b}" for a, parts in layers.items() for b in parts if b != "shape"
-    } == theirs.keys()
+    assert found.keys() == theirs.keys()
     for name, expected in theirs.items():
-        layer, _, part = name.rpartition(".")
-        ours = torch.tensor(layers[layer][part])
+        ours = found[name]
         assert ours.numel() == expected.numel()
         if len(set(expected.flatten().tolist())) == 1:
             assert (ours == expected.flatten()).all(), name
@@ -178,10 +177,8 @@ def begin(count=1259, **how):
 
 
 def test_a_seed_gives_one_curve():
-    first, same, other = (
-        [told["loss"] for told in page(TRAIN, begin(100, seed=seed, until=12))["told"]]
-        for seed in (1, 1, 2)
-    )
+    runs = [page(TRAIN, begin(100, seed=seed, until=12))["told"] for seed in (1, 1, 2)]
+    first, same, other = ([told["loss"] for told in run] for run in runs)
     assert first == same != other
     assert abs(first[0] - torch.tensor(10.0).log()) < 1e-6, "it begins at chance"
 

@@ -90,8 +90,7 @@ def test_arrows_attend_heads_look_and_patches_cost_as_torch_and_the_package_say(
 def test_fibre_changes_patches_and_norms_them_as_the_chapter_does():
     cat, other = random(8, 12, 3).sigmoid(), random(8, 12, 3, seed=1).sigmoid()
     rows = [rearrange(x[:, :8], "(a p) (b q) c -> (a b) (p q c)", p=4, q=4) for x in (cat, other)]
-    square = cat[:, :8].flatten().tolist()
-    (ours,) = asked(("fibre", "patches", square, 8))
+    (ours,) = asked(("fibre", "patches", cat[:, :8].flatten().tolist(), 8))
     assert close(ours, rows[0])
     asked_for = [(0.7, 0.0), (1.0, 1.0), (0.0, 0.4)]
     lists = [row.tolist() for row in rows]
@@ -264,7 +263,6 @@ def test_donors_give_parts_as_transplants_do():
     def numbers(of):
         return torch.cat([p.flatten() for p in of.parameters() if p.ndim > 1])
 
-    own, other = (
-        F.cosine_similarity(numbers(of), numbers(live.start(seed)), dim=0) for seed in live.STARTS
-    )
+    starts = [numbers(live.start(seed)) for seed in live.STARTS]
+    own, other = (F.cosine_similarity(numbers(of), start, dim=0) for start in starts)
     assert own > 0.8 and abs(other) < 0.1, "one host is the donor's own start, the other is not"

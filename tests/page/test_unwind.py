@@ -58,8 +58,7 @@ def test_a_block_is_undone_to_tokens_that_torchs_block_turns_into_those_given():
     for stage in one["stages"][:3]:
         assert stage["parts"] == ["mlp", "attention"] and stage["error"] < 1e-12
         tokens = torch.tensor(stage["tokens"]).double().view(1, 16, 64)
-        again = of.double().blocks[stage["block"]](tokens)
-        assert (again - given).norm() < 1e-6 * given.norm()
+        assert (of.double().blocks[stage["block"]](tokens) - given).norm() < 1e-6 * given.norm()
         assert (tokens - given).norm() > 1e-2 * given.norm()
         given = tokens
 
@@ -123,9 +122,7 @@ def logits(pixels: list[list[float]]) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("count", "most"), [(1, 5), pytest.param(5, 1000, marks=pytest.mark.full, id="to the end")]
 )
-def test_a_walk_leads_nearer_at_each_step_to_another_image_with_the_same_logits_in_torch(
-    count, most
-):
+def test_a_walk_leads_nearer_to_another_image_with_the_same_logits_in_torch(count, most):
     of, sides = model("digits_vit"), images(model("digits_vit"), 6).flatten(1)
     pairs = [(i, i + 1) for i in range(count)]
     walks = on_page(WALK, {"sides": sides.tolist(), "pairs": pairs, "most": most}, model=of)
@@ -139,9 +136,8 @@ def test_a_walk_leads_nearer_at_each_step_to_another_image_with_the_same_logits_
         assert away[-1] == pytest.approx(torch.dist(shown[-1], sides[goal].double() / 255).item())
         values = torch.tensor([point["value"] for point in points], dtype=torch.float64)
         off = (values - values[0]).abs().amax(1)
-        assert off.max() <= 1e-6 and off.tolist() == pytest.approx(
-            [p["off"] for p in points], abs=1e-12
-        )
+        said = [point["off"] for point in points]
+        assert off.max() <= 1e-6 and off.tolist() == pytest.approx(said, abs=1e-12)
         one, other = logits(shown[[0, -1]].tolist())
         assert (one - other).abs().max() < 1e-4
         assert one.tolist() == pytest.approx(points[0]["value"], abs=1e-4)

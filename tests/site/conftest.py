@@ -43,9 +43,8 @@ def trees():
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     (tmp_path / "_static/mathjax").mkdir(parents=True)
-    (tmp_path / "_static/book.css").write_text(
-        "@font-face { src: url(a.woff2) } p { background: url(paper.png) }"
-    )
+    style = "@font-face { src: url(a.woff2) } p { background: url(paper.png) }"
+    (tmp_path / "_static/book.css").write_text(style)
     (tmp_path / "_static/a.woff2").write_bytes(noise(1000))
     (tmp_path / "_static/book.js").write_text('fetch("local.json"); // see https://example.org')
     (tmp_path / "_static/mathjax/tex.js").write_bytes(noise(FIRST_LOAD))

@@ -76,9 +76,7 @@ def test_a_card_says_all_of_its_claim_and_leads_to_cell_results_command_and_perm
             assert {f"../_static/results/{study}.json" for study in claim.study} <= set(links)
 
 
-def test_without_a_script_the_page_is_whole_and_light_and_most_verdicts_show_a_figure(
-    page, trees, cards, found
-):
+def test_without_a_script_the_page_is_whole_and_light_with_figures(page, trees, cards, found):
     shown = {name: card.select_one("img.thumb") for name, card in cards.items()}
     images = {name: image for name, image in shown.items() if image}
     assert len(images) > len(found) / 2 and set(images) <= set(found)

@@ -1,5 +1,7 @@
-"""The built site: the static gates, and what the pages say about the repository and chapters."""
+"""The built site: the static gates, what pages say of repository and chapters, and pages of the packages."""
 
+import gzip
+import importlib
 import re
 from pathlib import Path
 
@@ -56,3 +58,33 @@ def test_a_chapter_its_figures_and_its_equations_bear_the_number_of_its_file(tre
         assert numbered, f"{name} has a numbered figure or equation"
         for label in numbered:
             assert re.search(rf"\b{number}\.\d", label.get_text()), f"{name}: {label}"
+
+
+HTML = [path.read_text("utf-8") for path in SITE.glob("book/api/*.html")]
+DESCRIBED = {*re.findall(r'<dt class="sig[^"]*" id="[\w.]+\.(\w+)"', "".join(HTML))}
+LISTS = "".join(path.read_text("utf-8") for path in ROOT.glob("book/api/*.md"))
+LISTED = re.findall(r"automodule:: ([\w.]+)", LISTS)
+PACKAGES = ["minivit", *(f"vitlab.{p.parent.name}" for p in ROOT.glob("vitlab/*/__init__.py"))]
+HEAVIEST = 40_000  # bytes, compressed; on one page all would be a hundred thousand
+
+
+def test_no_page_is_heavy_and_every_module_and_package_is_listed_once():
+    assert len(HTML) > 1
+    assert max(len(gzip.compress(html.encode())) for html in HTML) < HEAVIEST
+    modules = {f"minivit.{path.stem}" for path in ROOT.glob("minivit/*.py")} - {"minivit.__init__"}
+    assert modules <= set(LISTED)
+    listed = {".".join(name.split(".")[:2]) for name in LISTED if "vitlab." in name}
+    assert set(PACKAGES) - {"minivit"} == listed
+    assert len(LISTED) == len(set(LISTED))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_is_described(package: str):
+    """Those that a package lists or shows, of what is defined in it."""
+    module = importlib.import_module(package)
+    names = getattr(module, "__all__", [n for n in dir(module) if not n.startswith("_")])
+    homes = {name: getattr(getattr(module, name), "__module__", "") for name in names}
+    own = {name for name, home in homes.items() if f"{home}.".startswith(f"{package}.")}
+    if package == "vitlab.commands":
+        own = {"main"}  # the others are what the command line reads, and its help says
+    assert own <= DESCRIBED

@@ -69,12 +69,10 @@ TRAINED = [name for name in NAMES if isinstance(load(name), Study)]
 @pytest.fixture(scope="module")
 def drawn():
     """Eighty images in the place of each part of CIFAR-10."""
-    parts = {
-        part: draw_shapes(80, seed=i) for i, part in enumerate(("train", "validation", "test"))
-    }
-    return Data.of(
-        "SHAPES", CLASSES, {part: Split(s.images, s.labels) for part, s in parts.items()}
-    )
+    shapes = [draw_shapes(80, seed=seed) for seed in range(3)]
+    parts = (Split(drawn.images, drawn.labels) for drawn in shapes)
+    names = "train", "validation", "test"
+    return Data.of("SHAPES", CLASSES, dict(zip(names, parts, strict=True)))
 
 
 @pytest.fixture(autouse=True)

@@ -200,8 +200,7 @@ def survey(asked, answer=0.1):
             raise KeyboardInterrupt
         return {"psnr": [answer, 20.0], "met": None}
 
-    rows = {name: partial(measure, name) for name in ("near", "far", "last")}
-    return Survey("small", rows)
+    return Survey("small", {name: partial(measure, name) for name in ("near", "far", "last")})
 
 
 def test_a_survey_measures_what_is_missing_and_keeps_what_it_has(store, tmp_path, capsys):

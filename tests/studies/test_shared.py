@@ -78,9 +78,7 @@ def test_a_fraction_of_the_digits_differs_by_seed_and_not_in_preprocessing():
     assert not torch.equal(a.train.images, b.train.images)
 
 
-def test_images_are_of_all_classes_and_of_their_part_and_what_is_not_here_is_out_of_reach(
-    monkeypatch, tmp_path
-):
+def test_images_are_of_all_classes_and_their_part_or_out_of_reach(monkeypatch, tmp_path):
     monkeypatch.setenv("MINIVIT_CIFAR10", str(tmp_path / "empty"))
     with pytest.raises(FileNotFoundError, match="empty"):
         inputs.pictures("CIFAR10", 4)

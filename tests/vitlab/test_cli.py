@@ -129,9 +129,8 @@ def test_bad_input_is_one_line_and_exit_code_2(digits, pictures, grey, tmp_path,
     ):
         assert re.search(said, error(capsys, *arguments)), said
     assert not new.exists()
-    assert "try a learning rate below 1e+08" in error(
-        capsys, *train, "DIGITS", "--learning-rate", 1e8
-    )
+    advice = error(capsys, *train, "DIGITS", "--learning-rate", 1e8)
+    assert "try a learning rate below 1e+08" in advice
 
 
 def test_auto_takes_the_device_there_is(monkeypatch):
@@ -170,17 +169,12 @@ TRAINING = ["tqdm", "filelock", "sklearn", "torchvision", "matplotlib"]
 ONE_STEP = "train --data DIGITS --steps 1 --fraction 0.1 --device cpu --threads 1 --out"
 
 
-@pytest.mark.parametrize(
-    ("packages", "command", "code", "text"),
-    [
-        (TRAINING, "train --data DIGITS --out", 2, "No module named 'sklearn.*train"),
-        (["onnx"], "export digits_vit --out", 2, r"onnx\]"),
-        (["matplotlib"], ONE_STEP, 0, r"no figures of the training.*figures\]"),
-    ],
-)
-def test_a_package_that_is_missing_is_one_line_with_what_to_install(
-    tmp_path, packages, command, code, text
-):
+@pytest.mark.parametrize(("packages", "command", "code", "text"), [
+    (TRAINING, "train --data DIGITS --out", 2, "No module named 'sklearn.*train"),
+    (["onnx"], "export digits_vit --out", 2, r"onnx\]"),
+    (["matplotlib"], ONE_STEP, 0, r"no figures of the training.*figures\]"),
+])  # fmt: skip
+def test_a_missing_package_is_one_line(tmp_path, packages, command, code, text):
     done = without(packages, *command.split(), str(tmp_path / "a.onnx"))
     progress = r"epoch|1 steps are few"
     lines = [line for line in done.stderr.splitlines() if not re.match(progress, line)]
@@ -200,14 +194,10 @@ def test_what_needs_no_training_needs_no_package_for_it_and_a_reader_may_stop(gr
     assert (done.stdout, done.stderr) == ("a.png\n", "")
 
 
-def test_a_training_goes_on_from_trained_weights_with_a_head_for_the_classes(
-    pictures, tmp_path, capsys
-):
-    one = ["--learning-rate", "1e-6", "--steps", "1", *SHORT[2:]]
-    common = ["--from", "digits_vit", *one]
+def test_a_training_goes_on_from_trained_weights_with_another_head(pictures, tmp_path, capsys):
+    common = ["--from", "digits_vit", "--learning-rate", "1e-6", "--steps", "1", *SHORT[2:]]
     assert main(["train", "--data", "DIGITS", "--out", str(tmp_path / "a"), *common]) == 0
-    output = capsys.readouterr()
-    assert float(output.out.split()[2].rstrip("%,")) > 90
+    assert float(capsys.readouterr().out.split()[2].rstrip("%,")) > 90
     assert main(["train", "--data", str(pictures), "--out", str(tmp_path / "b"), *common]) == 0
     model, body = minivit.load(tmp_path / "b"), minivit.load("digits_vit")
     assert model.classes == ["blue", "red"] and model.config.classes == 2
@@ -216,9 +206,7 @@ def test_a_training_goes_on_from_trained_weights_with_a_head_for_the_classes(
     assert torch.allclose(*weights, atol=1e-4)
 
 
-def test_an_interrupt_says_how_to_go_on_which_takes_the_same_weights_to_begin_with(
-    pictures, tmp_path, capsys, monkeypatch
-):
+def test_an_interrupt_says_how_to_go_on(pictures, tmp_path, capsys, monkeypatch):
     advance = Run.advance
 
     def interrupting(run):

@@ -1,7 +1,6 @@
 """Figures: sliders, heat maps and curves, and overlays of everybody's models."""
 
 import io
-from functools import partial
 
 import matplotlib
 
@@ -14,8 +13,6 @@ from bs4 import BeautifulSoup
 from matplotlib.text import Text
 
 import minivit
-from tests.parity import draw
-from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import DEPTH, HEADS, MODELS, Known, everybodys, images
 from vitlab import figures
 from vitlab.instruments import rollout
@@ -83,8 +80,7 @@ def test_a_curve_shows_training_and_validation_by_epoch():
          "validation": {"accuracy": accuracy - 0.1, "log_likelihood": -loss - 0.2}}
         for epoch, loss, accuracy in ((1, 2.0, 0.3), (2, 1.0, 0.6), (3, 0.5, 0.8))
     ]  # fmt: skip
-    figure = figures.curve(lines)
-    loss, accuracy = figure.axes
+    loss, accuracy = figures.curve(lines).axes
     drawn = [list(one.get_ydata()) for one in (*loss.lines, *accuracy.lines)]
     assert drawn[0] == [2.0, 1.0, 0.5] and drawn[1] == pytest.approx([2.2, 1.2, 0.7])
     assert drawn[2] == [0.3, 0.6, 0.8] and drawn[3] == pytest.approx([0.2, 0.5, 0.7])
@@ -92,8 +88,7 @@ def test_a_curve_shows_training_and_validation_by_epoch():
 
 
 def test_a_confusion_matrix_is_coloured_by_fractions_of_its_rows_and_counts_images():
-    figure = figures.confusion_figure(torch.tensor([[3, 1], [0, 8]]), ["cat", "dog"])
-    ax = figure.axes[0]
+    ax = figures.confusion_figure(torch.tensor([[3, 1], [0, 8]]), ["cat", "dog"]).axes[0]
     assert ax.images[0].get_array().tolist() == [[0.75, 0.25], [0, 1]]
     assert [text.get_text() for text in ax.texts] == ["3", "1", "8"]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["cat", "dog"]
@@ -144,30 +139,3 @@ def test_everybodys_heads_are_drawn_over_the_image(name):
     assert len(panels) == DEPTH
     for panel, row in zip(panels.values(), shares, strict=True):
         np.testing.assert_allclose(panel, figures.heat(row / row.max(), grid, pictures.shape[2:]))
-
-
-def nan(*shape):
-    return torch.ones(shape).index_fill(-1, torch.tensor([0]), torch.nan)
-
-
-def test_what_cannot_be_drawn_is_refused(ax):
-    on_axes = partial(figures.overlay, ax)
-    cases = [
-        (partial(figures.heat, torch.ones(5), (2, 3), (4, 6)), "got 5 values"),
-        (partial(figures.heat, nan(6), (2, 3), (4, 6)), "finite real numbers as values"),
-        (partial(figures.heat, torch.ones(6), (-2, -3), (4, 6)), r"grid=\(rows, columns\), each 1 or more: got \(-2, -3\)"),
-        (partial(figures.overlay, None, nan(3, 4, 6), torch.ones(6), (2, 3)), "Axes as ax: got None"),
-        (partial(on_axes, nan(3, 4, 6), torch.ones(6), (2, 3)), "finite real numbers as picture"),
-        *((partial(on_axes, torch.ones(3, 4, 6), torch.ones(6), (2, 3), query=q), f"query.*: got {q}") for q in (-1, 6, 1.5)),
-    ]  # fmt: skip
-    assert_refused((call, ValueError, said) for call, said in cases)
-    model, mixer = draw(minivit.create("vit_32px", depth=2)), minivit.create("mixer_32px")
-    overlaid = partial(figures.attention_overlay, model, images(1, (32, 32)))
-    assert_refused([
-        (partial(figures.attention_overlay, model, images(2, (32, 32))), ValueError, r"as image: got Tensor torch.float32 \[2, 3, 32, 32\]"),
-        (partial(figures.rollout_overlay, model, images(1, (32, 32)).numpy()), TypeError, r"a tensor .* as image: got ndarray"),
-        (partial(overlaid, query=(8, 0)), ValueError, r"a patch of 8 x 8: got \(8, 0\)"),
-        (partial(overlaid, grid=3), ValueError, "2 entries are each a whole number or None as grid: got 3"),
-        (partial(overlaid, block=2), IndexError, "one of 2 blocks: got block=2"),
-        (partial(figures.rollout_overlay, mixer, images(1, (32, 32))), ValueError, "Mixer computes no attention between tokens"),
-    ])  # fmt: skip

@@ -19,9 +19,8 @@ from vitlab.convert.huggingface import huggingface_preprocess as huggingfaces
 from vitlab.convert.open_model import LoadedModel, open_any
 from vitlab.convert.timm import timm_preprocess as timms
 
-PHOTO = Image.fromarray(
-    np.random.default_rng(0).integers(0, 256, (40, 7, 3), dtype=np.uint8)
-).resize((61, 83))
+PIXELS = np.random.default_rng(0).integers(0, 256, (40, 7, 3), dtype=np.uint8)
+PHOTO = Image.fromarray(PIXELS).resize((61, 83))
 
 
 @pytest.fixture(autouse=True)
@@ -178,23 +177,20 @@ def test_a_function_of_the_users_in_the_current_folder(tmp_path, monkeypatch):
             open_any(f"my_models_of_a_test:{name}")
 
 
-@pytest.mark.parametrize(
-    ("name", "untrained", "error", "problem"),
-    [
-        ("", False, ValueError, "name of a model: got ''"),
-        ("timm:vit_tiny_patch16_22", False, ValueError, "Unknown model .vit_tiny_patch16_22"),
-        ("timm:vit_tiny_patch16_224.none", False, ValueError, r"Invalid pretrained tag \(none\)"),
-        ("timm:vit_tiny_patch16_224", False, OSError, "cannot open timm:vit_tiny_patch16_224: .*HF_HOME moves it"),
-        ("timm:test_vit4", False, ValueError, "No pretrained weights exist for test_vit4"),
-        ("hf:nobody/nothing", False, OSError, "cannot open hf:nobody/nothing: .*HF_HOME"),
-        ("torchvision:vit_b_23", False, ValueError, "a classifier: did you mean vit_b_32.* got torchvision:vit_b_23"),
-        ("vit_8px", False, ValueError, "no weights for vit_8px: it can only be opened untrained"),
-        ("vit_9px", False, ValueError, "no model 'vit_9px': did you mean"),
-        ("nowhere.safetensors", False, FileNotFoundError, "nowhere.safetensors"),
-        ("nowhere.safetensors", True, FileNotFoundError, "nowhere.safetensors"),
-        ("kitten:small", False, ValueError, "module kitten in .* or one of torchvision, timm, hf: ModuleNotFound"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "untrained", "error", "problem"), [
+    ("", False, ValueError, "name of a model: got ''"),
+    ("timm:vit_tiny_patch16_22", False, ValueError, "Unknown model .vit_tiny_patch16_22"),
+    ("timm:vit_tiny_patch16_224.none", False, ValueError, r"Invalid pretrained tag \(none\)"),
+    ("timm:vit_tiny_patch16_224", False, OSError, "cannot open timm:vit_tiny_patch16_224: .*HF_HOME moves it"),
+    ("timm:test_vit4", False, ValueError, "No pretrained weights exist for test_vit4"),
+    ("hf:nobody/nothing", False, OSError, "cannot open hf:nobody/nothing: .*HF_HOME"),
+    ("torchvision:vit_b_23", False, ValueError, "a classifier: did you mean vit_b_32.* got torchvision:vit_b_23"),
+    ("vit_8px", False, ValueError, "no weights for vit_8px: it can only be opened untrained"),
+    ("vit_9px", False, ValueError, "no model 'vit_9px': did you mean"),
+    ("nowhere.safetensors", False, FileNotFoundError, "nowhere.safetensors"),
+    ("nowhere.safetensors", True, FileNotFoundError, "nowhere.safetensors"),
+    ("kitten:small", False, ValueError, "module kitten in .* or one of torchvision, timm, hf: ModuleNotFound"),
+])  # fmt: skip
 def test_a_name_that_opens_nothing_gets_one_clear_error(name, untrained, error, problem):
     with pytest.raises(error, match=problem):
         open_any(name, untrained)
@@ -203,9 +199,8 @@ def test_a_name_that_opens_nothing_gets_one_clear_error(name, untrained, error, 
 def test_a_library_that_is_not_there_is_one_sentence_with_what_installs_it(monkeypatch):
     for package, name in ("timm", "timm:a"), ("transformers", "hf:a"):
         monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(
-            ModuleNotFoundError, match=rf"pip install torch==[\d.]+ torchvision {package}$"
-        ):
+        said = rf"pip install torch==[\d.]+ torchvision {package}$"
+        with pytest.raises(ModuleNotFoundError, match=said):
             open_any(name)
 
 

@@ -37,13 +37,13 @@ def test_query_key_and_value_that_are_one_tensor_change_together():
     name = "encoder.layers.encoder_layer_0.self_attention"
     function, x = sublayer(model, name, images)
     module, other = model.get_submodule(name), torch.randn_like(x)
-    expected = module(other, other, other, need_weights=False)[0]
-    torch.testing.assert_close(function(other), expected)
+    torch.testing.assert_close(function(other), module(other, other, other, need_weights=False)[0])
 
 
-def test_of_an_output_and_attention_weights_the_output_is_taken():
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_of_an_output_and_attention_weights_or_none_the_output_is_taken(need_weights):
     model = nn.ModuleDict({"a": nn.MultiheadAttention(6, 2, batch_first=True)}).eval()
-    model.forward = lambda x: model["a"](x, x, x)[0]
+    model.forward = lambda x: model["a"](x, x, x, need_weights=need_weights)[0]
     x = torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(0))
     assert torch.equal(activation(model, "a")(x), model(x))
     assert torch.equal(sublayer(model, "a", x)[0](x), model(x))
@@ -76,10 +76,8 @@ def test_an_activation_is_what_the_module_gives_and_its_gradient_reaches_the_ima
     with minivit.record(model, name) as seen:
         model(images.requires_grad_())
     assert torch.equal(function(images), seen[name])
-    gradients = [
-        torch.autograd.grad((x.flatten(1).square() * weight).sum(), images)[0]
-        for x in (function(images), seen[name])
-    ]
+    sums = [(x.flatten(1).square() * weight).sum() for x in (function(images), seen[name])]
+    gradients = [torch.autograd.grad(total, images)[0] for total in sums]
     assert gradients[0].any() and torch.equal(*gradients)
     model.blocks[2].register_forward_pre_hook(lambda *_: pytest.fail("runs behind the activation"))
     activation(model, "blocks.1")(images)

@@ -93,7 +93,8 @@ def _as_it_is(
 ) -> LoadedModel:
     """A model that has what is known of it as its attributes."""
     about: list[Any] = [getattr(model, key, None) for key in ("preprocess", "classes", "licence")]
-    why = None if about[0] else f"{name} has no attribute preprocess, which prepares images"
+    missing = f"{name} has no attribute preprocess, such as Preprocess((224, 224), (224, 224))"
+    why = None if about[0] else missing
     return LoadedModel(ready(model), about[0], about[1], name, about[2], build_untrained, why)
 
 

@@ -50,6 +50,7 @@ class Watch(AttentionListener):
         self.frames: list[tuple[str, list[Tensor]]] = []  # of the modules that run, outermost first
         self.found: list[Attention] = []
         self.first = False
+        self.counts: dict[str, int] = {}  # of the tokens of blocks that attend in windows
 
     @contextmanager
     def within(self, module: nn.Module, name: str) -> Iterator[None]:
@@ -75,7 +76,8 @@ class Watch(AttentionListener):
             self.found.pop()
         depth = self._block()
         met = [tensor for _, tensors in self.frames[depth:] for tensor in tensors]
-        tokens = (tokens_of(tensor, weights.shape[-1]) for tensor in met)
+        count = self.counts.get(self.frames[depth][0], weights.shape[-1])
+        tokens = (tokens_of(tensor, count) for tensor in met)
         attention = Attention(
             self.frames[depth][0],
             weights.shape,

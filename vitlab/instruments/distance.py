@@ -35,22 +35,25 @@ def attention_distance(
 
     For attention weights :math:`a_{ij}` between patches at distance :math:`d_{ij}` it is
     :math:`\sum_j a_{ij}d_{ij} / \sum_j a_{ij}`, averaged over patches and images, as in Dosovitskiy
-    et al. (2021), figure 7. ``grid`` is by default that of the last convolution before each.
+    et al. (2021), figure 7. ``grid`` is by default that of the last convolution before each. Of a
+    model that attends in windows, ``uniform`` is attention to the whole image all the same.
     """
     first, stream = batches(images, batch_size)
-    at = layouts(model, first, grid)
+    at = layouts(model, first, grid, windows=True)
     apart = [patch_distances(layout.grid, layout.size) for layout in at]
     heads = max(layout.heads for layout in at)
     # Sums over images and patches: distances, and patches that attend to any.
     far, seeing = torch.zeros(2, len(at), heads, dtype=torch.float64)
     for batch in attention_weights(model, stream, at):
         for i, (layout, weights) in enumerate(zip(at, batch, strict=True)):
-            where = torch.tensor(layout.where, device=weights.device)
-            between = weights.index_select(2, where).index_select(3, where).double()
-            on_patches = between.sum(-1)  # [b, heads, n] of [b, heads, n, n]
-            pixels = (between * apart[i].to(between.device)).sum(-1) / on_patches
-            far[i, : layout.heads] += pixels.nansum((0, 2)).cpu()
-            seeing[i, : layout.heads] += (on_patches > 0).sum((0, 2)).cpu()
+            patch = layout.patches.to(weights.device)  # [windows, places]
+            real, each = patch >= 0, weights.double().unflatten(0, (-1, len(patch)))
+            between = each * (real[:, :, None] & real[:, None])[:, None]
+            pixels = apart[i].to(patch.device)[patch[:, :, None], patch[:, None]][:, None]
+            on_patches = between.sum(-1)  # [b, windows, heads, places]
+            mean = (between * pixels).sum(-1) / on_patches
+            far[i, : layout.heads] += mean.nansum((0, 1, 3)).cpu()
+            seeing[i, : layout.heads] += (on_patches > 0).sum((0, 1, 3)).cpu()
     names = tuple(layout.name for layout in at)
     uniform = torch.stack([distances.mean() for distances in apart])
     return AttentionDistance(names, far / seeing, uniform)

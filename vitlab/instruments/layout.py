@@ -6,16 +6,18 @@ are the patches, and the last feature map with as many positions has their rows 
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from minivit.recording import record, weights_of
-from vitlab.instruments.attentions import AXES, Attention, watching
+from vitlab.instruments.attentions import AXES, Attention, Watch, watching
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.running import evaluating, expect
 from vitlab.instruments.tracing import changed_tokens, in_reading_order, noise_like
+from vitlab.instruments.windows import windows_of
 
 
 @dataclass(frozen=True)
@@ -28,23 +30,37 @@ class Layout:
     grid: Grid  # rows and columns of patches
     where: tuple[int, ...]  # for each patch, in reading order, the index of its token
     size: tuple[float, float]  # height and width of the patches together, in pixels
+    # For each place in each window, the index of its token; -1 where windows are padded.
+    windows: Int64[Tensor, "windows places"] = field(compare=False, repr=False)
 
     @property
     def extra(self) -> int:
         """The number of class, register and other tokens besides the patches."""
         return self.tokens - len(self.where)
 
+    @property
+    def patches(self) -> Int64[Tensor, "windows places"]:
+        """For each place in each window, the number of its patch; -1 where there is none."""
+        number = torch.full([self.tokens + 1], -1)
+        number[list(self.where)] = torch.arange(len(self.where))
+        return number[self.windows]
 
-def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[Layout]:
+
+def layouts(
+    model: nn.Module, images: Tensor, grid: Grid | None = None, *, windows: bool = False
+) -> list[Layout]:
     """Finds where in the image the tokens of every attention are.
 
-    ``grid`` is by default that of the last convolution with a position for each patch.
+    ``grid`` is by default that of the last convolution with a position for each patch, or, of a
+    model that attends in windows, of the first. Attention in ``windows`` is refused if not wanted.
     """
     grid = None if grid is None else rows_and_columns(grid)
     noise = noise_like(images)
     known: dict[int, Layout] = {}  # by the number of tokens
     with watching(model, images) as watch:
         attentions = watch.look(images)
+        if windows and any(len(a.shape) == 4 and a.shape[0] > 1 for a in attentions):
+            return _in_windows(model, watch, images, attentions, grid)
         for attention, other in zip(attentions, watch.look(noise), strict=True):
             _check(attention, grid)
             tokens = attention.shape[-1]
@@ -56,8 +72,31 @@ def layouts(model: nn.Module, images: Tensor, grid: Grid | None = None) -> list[
                 where = in_reading_order(watch, noise, other, shape, where)
             (_, down), (_, right) = watch.centres(shape)
             size = (down * shape[0], right * shape[1])
-            known[tokens] = Layout("", 0, tokens, shape, tuple(where), size)
+            all_tokens = torch.arange(tokens)[None]  # are one window
+            known[tokens] = Layout("", 0, tokens, shape, tuple(where), size, all_tokens)
     return [replace(known[a.shape[-1]], name=a.name, heads=a.heads) for a in attentions]
+
+
+def _in_windows(
+    model: nn.Module, watch: Watch, images: Tensor, found: list[Attention], grid: Grid | None
+) -> list[Layout]:
+    """The same for a model that attends in windows, which may merge patches between blocks."""
+    if not (grid or found[0].maps):
+        _check(found[0], grid)
+    first = grid or found[0].maps[-1]
+    windows = windows_of(model, images, found, first)
+    watch.counts = {name: w.grid[0] * w.grid[1] for name, w in windows.items()}
+    noise = noise_like(images)
+    (base,) = watch.look(noise, first=True)
+    first = windows[base.name].grid
+    in_reading_order(watch, noise, base, first, list(range(first[0] * first[1])))
+    (_, down), (_, right) = watch.centres(first)
+    size = (down * first[0], right * first[1])
+    return [
+        Layout(a.name, a.heads, count, w.grid, tuple(range(count)), size, w.tokens)
+        for a in found
+        for w, count in [(windows[a.name], watch.counts[a.name])]
+    ]
 
 
 def outside(model: nn.Module, images: Tensor) -> tuple[int, list[int]]:
@@ -127,16 +166,19 @@ def attention_weights(
         with evaluating(model), record(model, *names) as seen:
             model(batch)
         checked = [checked_weights(seen, layout, len(batch), shared=True) for layout in at]
-        yield [weights.expand(len(batch), -1, -1, -1) for weights in checked]
+        yield [weights.expand(max(len(batch), len(weights)), -1, -1, -1) for weights in checked]
 
 
 def checked_weights(
     seen: dict[str, Tensor], layout: Layout, count: int, *, shared: bool = False
 ) -> Float[Tensor, "batch heads tokens tokens"]:
-    """A layout's attention weights for so many images, or for all of them one, if that may be."""
-    name, expected = weights_of(layout.name), [count, layout.heads, layout.tokens, layout.tokens]
-    weights = seen[name]
-    fits = list(weights.shape) in (expected, [1 if shared else count, *expected[1:]])
+    """A layout's attention weights for so many images, or for all of them one, if that may be.
+
+    The first axis has the windows of each image, if the model attends in windows.
+    """
+    name, (windows, places) = weights_of(layout.name), layout.windows.shape
+    weights, expected = seen[name], [count * windows, layout.heads, places, places]
+    fits = list(weights.shape) in (expected, [1 if shared else expected[0], *expected[1:]])
     got = f"{list(weights.shape)}; give one image at a time, batch_size=1"
     expect(fits, f"{name!r} {expected} for {count} images", got)
     return weights

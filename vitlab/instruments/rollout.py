@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from jaxtyping import Float64
@@ -21,6 +22,7 @@ from vitlab.instruments.layout import (
 )
 from vitlab.instruments.reading import reading
 from vitlab.instruments.running import Classes, Images, batches, evaluating, with_classes
+from vitlab.instruments.windows import averaged, kept, merging
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +30,8 @@ class Paths:
     """How much each token after every block owes to each token before the first."""
 
     blocks: tuple[str, ...]  # names of the modules with attention, in the order they run
-    matrices: Float64[Tensor, "blocks batch tokens tokens"]
+    # Of blocks between which patches are merged a tuple: [batch, its tokens, the first's tokens].
+    matrices: Float64[Tensor, "blocks batch tokens tokens"] | tuple[Tensor, ...]
     patches: Float64[Tensor, "blocks batch patches"]  # how much the output owes to each patch
     grid: Grid  # rows and columns of patches
     extra: int  # class, register and other tokens that are no patches
@@ -50,26 +53,28 @@ def rollout(
     :math:`\hat A_l = (1 - \alpha) A_l + \alpha I`, it is :math:`\hat A_l \cdots \hat A_1`. The
     identity, of weight :math:`\alpha`, stands for the residual connection; values, projections and
     MLPs are ignored. Which tokens are ``read`` is found by a gradient, if their indices are not
-    given. ValueError where blocks have different numbers of tokens.
+    given. A token attends to its window alone, if the model attends in windows; patches that are
+    merged between blocks count alike. ValueError where blocks have other tokens otherwise.
     """
     if not 0 <= identity <= 1:
         raise ValueError(f"identity is a fraction, from 0 to 1: got {identity}")
     first, stream = batches(images, batch_size)
-    at = layouts(model, first, grid)
-    eye = torch.eye(same_tokens(at).tokens, dtype=torch.float64)
+    at = layouts(model, first, grid, windows=True)
+    steps = _steps(at)
     found, rows, reads = None, [], []
     for some in stream:
-        product, products = eye, []
+        product, products = _start(at, some), []
         (batch,) = attention_weights(model, [some], at)
         found = found or reading(model, first, at[-1], read)
-        for weights in batch:
-            mean = weights.double().mean(1).cpu()  # [b, tokens, tokens]
-            mixed = (1 - identity) * mean + identity * eye
-            product = mixed / mixed.sum(-1, keepdim=True) @ product
+        for layout, merge, weights in zip(at, steps, batch, strict=True):
+            mean = kept(layout.windows, weights.double().mean(1).cpu())
+            mixed = (1 - identity) * mean + identity * torch.eye(mean.shape[-1])
+            mixed = mixed / mixed.sum(-1, keepdim=True)
+            product = averaged(layout.windows, mixed, _merged(merge, product))
             products.append(product)
-        rows.append(torch.stack(products))
+        rows.append(products)
         reads.append(found.of(model, some))
-    paths = _paths(at, torch.cat(rows, 1), torch.cat(reads))
+    paths = _paths(at, steps, rows, torch.cat(reads))
     return dataclasses.replace(paths, patches=paths.patches / paths.patches.sum(-1, keepdim=True))
 
 
@@ -91,8 +96,8 @@ def relevance(
     ``patches`` are zero where only the identity leads to them.
     """
     first, stream = batches(images, batch_size)
-    at = layouts(model, first, grid)
-    eye = torch.eye(same_tokens(at).tokens, dtype=torch.float64)
+    at = layouts(model, first, grid, windows=True)
+    steps = _steps(at)
     names = [weights_of(layout.name) for layout in at]
 
     def track(weights: Tensor) -> Tensor:  # also where they depend on no images and no parameters
@@ -106,18 +111,54 @@ def relevance(
             watched = scores.gather(1, class_of(scores)[:, None]).sum()
             weights = [checked_weights(seen, layout, len(batch)) for layout in at]
             slopes = torch.autograd.grad(watched, weights, materialize_grads=True)
-        total, totals = eye.expand(len(batch), -1, -1), []
-        for a, slope in zip(weights, slopes, strict=True):
+        total, totals = _start(at, batch), []
+        for layout, merge, a, slope in zip(at, steps, weights, slopes, strict=True):
             products = a.detach().double() * slope.double()  # [b, heads, tokens, tokens]
-            total = total + products.relu().mean(1).cpu() @ total
+            mean = kept(layout.windows, products.relu().mean(1).cpu())
+            total = _merged(merge, total)
+            total = total + averaged(layout.windows, mean, total)
             totals.append(total)
-        rows.append(torch.stack(totals))
+        rows.append(totals)
         found = found or reading(model, first, at[-1], read)
         reads.append(found.of(model, batch))
-    return _paths(at, torch.cat(rows, 1), torch.cat(reads), eye)
+    return _paths(at, steps, rows, torch.cat(reads), less=1)
 
 
-def _paths(at: list[Layout], matrices: Tensor, read: Tensor, less: Tensor | float = 0) -> Paths:
-    names, first = tuple(layout.name for layout in at), at[0]
-    patches = torch.einsum("b i, l b i j -> l b j", read, matrices - less)[..., first.where]
-    return Paths(names, matrices, patches, first.grid, first.extra, read)
+def _steps(at: list[Layout]) -> list[Tensor | None]:
+    """How patches are merged before each block, if they are, [after, before]."""
+    pairs = pairwise([at[0], *at])
+    return [
+        merging(a.grid, b.grid) if a.extra == b.extra == 0 and a.grid != b.grid else None
+        for a, b in pairs
+        if a.extra == b.extra == 0 or same_tokens([a, b])
+    ]
+
+
+def _start(at: list[Layout], images: Tensor) -> Float64[Tensor, "batch tokens tokens"]:
+    return torch.eye(at[0].tokens, dtype=torch.float64).expand(len(images), -1, -1)
+
+
+def _merged(step: Tensor | None, rows: Tensor) -> Tensor:
+    return rows if step is None else step @ rows
+
+
+def _paths(
+    at: list[Layout],
+    steps: list[Tensor | None],
+    rows: list[list[Tensor]],
+    read: Float64[Tensor, "batch tokens"],
+    less: int = 0,
+) -> Paths:
+    """What the matrices after each block, of batches, say; ``less`` times those before are none."""
+    matrices = [torch.cat(batches) for batches in zip(*rows, strict=True)]
+    starts = [less * torch.eye(at[0].tokens, dtype=torch.float64)]
+    for step in steps:
+        starts.append(_merged(step, starts[-1]))
+    onto, patches = read, []
+    for matrix, start, step in [*zip(matrices, starts[1:], steps, strict=True)][::-1]:
+        owed = torch.einsum("b i, b i j -> b j", onto, matrix - start)
+        patches.append(owed[:, at[0].where])
+        onto = onto if step is None else onto @ step
+    names, alike = tuple(layout.name for layout in at), all(step is None for step in steps)
+    together = torch.stack(matrices) if alike else tuple(matrices)
+    return Paths(names, together, torch.stack(patches[::-1]), at[0].grid, at[0].extra, read)

@@ -15,7 +15,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from minivit.recording import COMPILED
 from vitlab.boundary import checked
 from vitlab.calls import logits
-from vitlab.instruments.running import Classes, Images, batches, with_classes
+from vitlab.instruments.running import Classes, Images, batches, evaluating, with_classes
 from vitlab.krylov.batches import Operator
 from vitlab.krylov.products import hessian, linearise, plain_attention
 
@@ -55,7 +55,7 @@ class WeightLoss:
         flat = [p.reshape(-1) for p in self.parameters.values()]
         self.point: Float[Tensor, "1 n"] = torch.cat(flat)[None]
         self.batches: list[Batch] = []
-        with torch.no_grad():
+        with evaluating(model):
             for batch, class_of in with_classes(batches(images, batch_size)[1], classes):
                 labels = class_of(logits(model, batch))
                 parts = zip(batch.split(batch_size), labels.split(batch_size), strict=True)

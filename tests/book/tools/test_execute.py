@@ -33,10 +33,8 @@ def data(pixels, said="a"):
 
 def executed(*outputs):
     """What is stored of a new output where an old one stands, each its data and metadata."""
-    old, new = (
-        new_notebook(cells=[new_code_cell(outputs=[new_output("display_data", d, metadata=m)])])
-        for d, m in outputs
-    )
+    shown = ([new_output("display_data", d, metadata=m)] for d, m in outputs)
+    old, new = (new_notebook(cells=[new_code_cell(outputs=each)]) for each in shown)
     keep_stored(old, new)
     (kept,) = new.cells[0].outputs
     return kept.data, kept.metadata
@@ -59,9 +57,8 @@ def test_the_form_for_phones_is_stored_anew_only_where_it_looks_otherwise(other,
 
 @pytest.mark.parametrize("text, new, expected", [("0.3", 0.302, 0.301), ("0.4", 0.404, 0.404)])
 def test_the_last_digits_of_a_figure_change_only_with_what_is_shown(text, new, expected):
-    outputs = [
-        ({"text/plain": t}, {MIME: {"seeds": [n]}}) for t, n in (("0.3", 0.301), (text, new))
-    ]
+    pairs = ("0.3", 0.301), (text, new)
+    outputs = [({"text/plain": t}, {MIME: {"seeds": [n]}}) for t, n in pairs]
     assert executed(*outputs)[1][MIME] == {"seeds": [expected]}
 
 

@@ -14,9 +14,7 @@ from book.tools.notebooks import cells
 from book.tools.slide_parts import FIGURE, ROLE, claims, cut, figures, filled
 from course.claims.rows import BOOK
 
-SOURCES = {
-    deck: (slides.SOURCES / f"{deck}.md").read_text(encoding="utf-8") for deck in slides.DECKS
-}
+SOURCES = {deck: (slides.SOURCES / f"{deck}.md").read_text("utf-8") for deck in slides.DECKS}
 PAGE = (BOOK / "teaching/slides.md").read_text(encoding="utf-8")
 NOTES = re.compile(r"::: notes\n(.*?)\n:::", re.DOTALL)
 FEW = 60  # words of a slide

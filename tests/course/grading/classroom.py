@@ -72,7 +72,8 @@ def first(body: str, imports: str = "import torch") -> dict[str, str]:
 
 def wrong(turn: int) -> dict[str, str]:
     """To each exercise the wrong answer whose turn it is."""
-    return {name: f"{name} = WRONG[{name!r}][{turn % WRONG[name]}][1]" for name in NAMES}
+    rows = "[answer for name, _, answer in WRONG if name =="
+    return {name: f"{name} = {rows} {name!r}][{turn % WRONG[name]}]" for name in NAMES}
 
 
 def notebook(answers: dict[str, str], before: str = "", after: str = "", full=False) -> str:
@@ -81,8 +82,7 @@ def notebook(answers: dict[str, str], before: str = "", after: str = "", full=Fa
     An exercise without an answer keeps its stub; one whose answer is empty loses its cell. Without
     ``full`` the book's own solutions are left out, as in what students are handed.
     """
-    path = next(BOOK.glob(f"{CHAPTER:02}_*.ipynb"))
-    whole = json.loads(path.read_text(encoding="utf-8"))
+    whole = json.loads(next(BOOK.glob(f"{CHAPTER:02}_*.ipynb")).read_text(encoding="utf-8"))
     places = {cell: name for name, cell in chapter(CHAPTER).cells.items()}
     cells = [new_code_cell(before)] if before else []
     for cell in whole["cells"]:

@@ -12,22 +12,19 @@ from course.grading.grade import Rules, Submission, grade
 from course.grading.notebook import Unreadable, read
 
 
-@pytest.mark.parametrize(
-    ("cells", "expected"),
-    [
-        (["x = 1\n1 / 0", "def f(a):\n    x = a\n    return x"], "def f(a):\n    x = a\n    return x"),
-        (["x = 1", "x = 2", "def f():\n    return x"], "x = 2\ndef f():\n    return x"),
-        (["x = 1\nx += 1", "def f():\n    return x"], "x = 1\nx += 1\ndef f():\n    return x"),
-        (["d = {}\nd['k'] = 1", "def f():\n    return d"], "d = {}\nd['k'] = 1\ndef f():\n    return d"),
-        (["import math as m, os", "f = lambda: m.pi"], "import math as m, os\nf = lambda: m.pi"),
-        (["def f():\n    return g()", "def g():\n    pass"], "def f():\n    return g()\ndef g():\n    pass"),
-        (["try:\n    import a\nexcept ImportError:\n    a = None", "def f():\n    a"], "try:\n    import a\nexcept ImportError:\n    a = None\ndef f():\n    a"),
-        (["n = 3", "def f(k=n):\n    pass", "n = 4"], "n = 3\ndef f(k=n):\n    pass"),
-        (["n = 3", "def f():\n    n", "check.f(f)", "n = 4"], "n = 3\ndef f():\n    n"),
-        (["while True:\n    pass", "@cache\ndef f(): pass"], "@cache\ndef f(): pass"),
-        (["a = 1; b = 2", "def f(): return b"], "b = 2\ndef f(): return b"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("cells", "expected"), [
+    (["x = 1\n1 / 0", "def f(a):\n    x = a\n    return x"], "def f(a):\n    x = a\n    return x"),
+    (["x = 1", "x = 2", "def f():\n    return x"], "x = 2\ndef f():\n    return x"),
+    (["x = 1\nx += 1", "def f():\n    return x"], "x = 1\nx += 1\ndef f():\n    return x"),
+    (["d = {}\nd['k'] = 1", "def f():\n    return d"], "d = {}\nd['k'] = 1\ndef f():\n    return d"),
+    (["import math as m, os", "f = lambda: m.pi"], "import math as m, os\nf = lambda: m.pi"),
+    (["def f():\n    return g()", "def g():\n    pass"], "def f():\n    return g()\ndef g():\n    pass"),
+    (["try:\n    import a\nexcept ImportError:\n    a = None", "def f():\n    a"], "try:\n    import a\nexcept ImportError:\n    a = None\ndef f():\n    a"),
+    (["n = 3", "def f(k=n):\n    pass", "n = 4"], "n = 3\ndef f(k=n):\n    pass"),
+    (["n = 3", "def f():\n    n", "check.f(f)", "n = 4"], "n = 3\ndef f():\n    n"),
+    (["while True:\n    pass", "@cache\ndef f(): pass"], "@cache\ndef f(): pass"),
+    (["a = 1; b = 2", "def f(): return b"], "b = 2\ndef f(): return b"),
+])  # fmt: skip
 def test_a_slice_holds_what_a_function_needs_and_no_more(cells, expected):
     listed = [each for number, cell in enumerate(cells) for each in statements(cell, number)]
     target = max(i for i, each in enumerate(listed) if "f" in each.gives)
@@ -89,14 +86,8 @@ def test_the_books_own_solution_and_what_stands_in_for_it_are_nobodys_answer(tmp
 
 
 def test_what_a_teacher_should_look_at_is_noted(tmp_path):
-    path = written(
-        tmp_path,
-        "def add_positions(a): return a",
-        "import minivit, sys\ndef add_positions(a): return minivit.f(sys._getframe())",
-    )
+    looks = "import minivit, sys\ndef add_positions(a): return minivit.f(sys._getframe())"
+    path = written(tmp_path, "def add_positions(a): return a", looks)
+    twice = "defined in cells 1, 2; the last of them counts"
     notes = answer(read(path), chapter(3), "add_positions").notes
-    assert notes == (
-        "looks unusual: _getframe",
-        "defined in cells 1, 2; the last of them counts",
-        "uses minivit",
-    )
+    assert notes == ("looks unusual: _getframe", twice, "uses minivit")

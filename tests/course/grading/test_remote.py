@@ -56,25 +56,22 @@ def test_the_time_is_that_of_all_calls_together():
         attempt(torch.ones(2), shape=dict(n=2))
 
 
-@pytest.mark.parametrize(
-    ("function", "said"),
-    [
-        (loops, "It was stopped after 0.8 s (--time)."),
-        (fills, "File too large"),
-        (forges, "What came back from the process that ran it could not be read."),
-        (lambda x: os._exit(3), "died before it answered (exit code 3)"),
-        (lambda x: ctypes.string_at(0), "died before it answered (signal SIGSEGV)"),
-        (lambda x: os.kill(os.getpid(), signal.SIGTERM), "(signal SIGTERM)"),
-        (lambda x: sys.exit(), "It ends Python itself: SystemExit."),
-        (lambda x: [torch.ones(2**25) for _ in range(99)], "More than 300 MB of memory"),
-        (lambda x: b"x" * 2**33, "More than 300 MB of memory"),
-        (lambda x: 1 / 0, "ZeroDivisionError"),
-        (lambda x: None, "Nothing is returned"),
-        (lambda x: x.zero_(), "changes its argument 1 in place"),
-        (lambda x: nn.Linear(2, 2), "The result is of type Linear, expected a torch.Tensor:"),
-        (lambda x: print("x" * 2**26) or "done", "The result is of type str"),
-    ],
-)
+@pytest.mark.parametrize(("function", "said"), [
+    (loops, "It was stopped after 0.8 s (--time)."),
+    (fills, "File too large"),
+    (forges, "What came back from the process that ran it could not be read."),
+    (lambda x: os._exit(3), "died before it answered (exit code 3)"),
+    (lambda x: ctypes.string_at(0), "died before it answered (signal SIGSEGV)"),
+    (lambda x: os.kill(os.getpid(), signal.SIGTERM), "(signal SIGTERM)"),
+    (lambda x: sys.exit(), "It ends Python itself: SystemExit."),
+    (lambda x: [torch.ones(2**25) for _ in range(99)], "More than 300 MB of memory"),
+    (lambda x: b"x" * 2**33, "More than 300 MB of memory"),
+    (lambda x: 1 / 0, "ZeroDivisionError"),
+    (lambda x: None, "Nothing is returned"),
+    (lambda x: x.zero_(), "changes its argument 1 in place"),
+    (lambda x: nn.Linear(2, 2), "The result is of type Linear, expected a torch.Tensor:"),
+    (lambda x: print("x" * 2**26) or "done", "The result is of type str"),
+])  # fmt: skip
 def test_what_a_function_does_to_its_process_costs_one_line(function, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises((NotYet, Stopped)) as raised:
@@ -141,8 +138,8 @@ LOOKING = "training_step", "sharpest", "follow_rules", "largest_value", "norm_pu
 @pytest.mark.parametrize("name", [*LOOKING, "paired_interval"])
 def test_checks_that_look_at_more_than_the_result_say_the_same_as_in_a_notebook(name):
     check, table = EXERCISES[name], answers(name)
-    right = [table[name], *table.get("ALSO_RIGHT", {}).get(name, [])]
-    for answer in [*right, *(wrong for _, wrong in table["WRONG"][name])]:
+    others = [*table["ALSO_RIGHT"][name], *table["WRONG"][name]]
+    for answer in [table[name], *(row[-1] for row in others)]:
         attempt = RemoteAttempt(lambda answer=answer: answer, 60, 2000)
         try:
             with double_precision():

@@ -28,19 +28,13 @@ def test_the_commands_grade_a_notebook_of_the_book_as_not_attempted(tmp_path):
     assert python == ".venv/bin/python"
     (tmp_path / "handed_in").mkdir()
     shutil.copy(next(BOOK.glob("03_*.ipynb")), tmp_path / "handed_in")
-    done = subprocess.run(
-        [sys.executable, *rest],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    how = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(ROOT)}}
+    done = subprocess.run([sys.executable, *rest], **how, capture_output=True, text=True)
     assert (done.returncode, "0/50" in done.stdout) == (0, True), done.stderr
     listed = re.findall(r"^\| `([\w./]+)` \| ", PAGE, re.MULTILINE)
     assert len(listed) == 6
     for name in listed:
-        own = name.replace("NAME", "03_positions")
-        assert (tmp_path / "graded" / own).stat().st_size
+        assert (tmp_path / "graded" / name.replace("NAME", "03_positions")).stat().st_size
 
 
 def test_options_points_and_numbers_are_those_of_the_command(tmp_path, capsys):

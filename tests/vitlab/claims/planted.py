@@ -6,7 +6,7 @@ from functools import cache
 import torch
 
 import minivit
-from tests.vitlab.inversion.contracting import Function
+from tests.parity import Function
 from vitlab.claims.measurements import MEASUREMENTS
 from vitlab.claims.measuring import NotApplicable, Subject
 from vitlab.data import load_data
@@ -47,6 +47,12 @@ def changed(model, change):
     return model
 
 
+def zero(*layers):
+    for layer in layers:
+        layer.weight.zero_()
+        layer.bias.zero_()
+
+
 def uniform(model):
     """Zero queries: every token attends to all alike."""
     for block in model.blocks:
@@ -57,9 +63,7 @@ def uniform(model):
 def silent(model):
     """Attention and MLPs add nothing."""
     for block in model.blocks:
-        for last in (block.attention.out, block.mlp.down):
-            last.weight.zero_()
-            last.bias.zero_()
+        zero(block.attention.out, block.mlp.down)
 
 
 def shuffled(model):
@@ -89,4 +93,4 @@ def rms_norm():
 
 def mean_of_tokens():
     """A block that leaves one token, everywhere."""
-    return Function(lambda x: x.mean(1, keepdim=True).expand_as(x).clone())
+    return Function(lambda x, *_: x.mean(1, keepdim=True).expand_as(x).clone())

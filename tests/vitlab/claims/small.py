@@ -48,6 +48,15 @@ def mean_label(subject):
     return Measured(subject.labels.double().mean().item())
 
 
+def raising(error):
+    """A measurement that fails."""
+
+    def measure(subject):
+        raise error
+
+    return measure
+
+
 def random(subject):
     return Measured(torch.rand(1).item())
 

@@ -57,8 +57,7 @@ def count_calls(measurements):
     return calls
 
 
-def fails(subject):
-    raise KeyError("blocks\nand more")
+FAILS = small.raising(KeyError("blocks\nand more"))
 
 
 def test_a_report_has_figures_intervals_words_and_whether_they_agree(audit, tmp_path):
@@ -87,13 +86,9 @@ def test_a_report_has_figures_intervals_words_and_whether_they_agree(audit, tmp_
 
 
 def test_what_has_no_figure_says_why_and_has_no_word(audit, measurements):
-    def refuse(subject):
-        raise NotApplicable("it needs <attention>")
-
-    def nan(subject):
-        return Measured(float("nan"))
-
-    for name, function in (("A02", refuse), ("A03", fails), ("A05", nan)):
+    refuses = small.raising(NotApplicable("it needs <attention>"))
+    nan = lambda subject: Measured(float("nan"))  # noqa: E731
+    for name, function in (("A02", refuses), ("A03", FAILS), ("A05", nan)):
         measurements[name] = Measurement(name, function)
     code, report, printed = audit("--quick")
     assert code == 1 and "Traceback" not in printed.err
@@ -108,7 +103,7 @@ def test_what_has_no_figure_says_why_and_has_no_word(audit, measurements):
 
 
 def test_a_failure_is_tried_again_and_an_answer_is_kept(audit, measurements, count_calls):
-    measurements["A03"] = Measurement("A03", fails)
+    measurements["A03"] = Measurement("A03", FAILS)
     assert audit()[0] == 1
     measurements["A03"] = Measurement("A03", lambda subject: Measured(0.5))
     code, report, _ = audit()
@@ -156,7 +151,7 @@ def test_a_killed_audit_goes_on_where_it_was(audit, measurements, tmp_path):
         process.send_signal(signal.SIGKILL)
     kept = json.loads((tmp_path / "out/answers.json").read_text())["answers"]
     assert set(kept) == {"A01"}
-    measurements["A01"] = Measurement("A01", fails)  # it is not asked again
+    measurements["A01"] = Measurement("A01", FAILS)  # it is not asked again
     code, report, _ = audit()
     assert code == 0 and report["A01"]["figure"] == kept["A01"]["figure"]
     assert report["states"]["measured"] == 4

@@ -107,15 +107,10 @@ def test_figures_of_test_images(name, model, beside, count, which, seed):
     model = minivit.load(model)
     split = cifar10(count)
     split = split if count == 300 else mixed(split)
-    value = figure(
-        name,
-        model,
-        model.preprocess(split.images[which]),
-        split.labels[which],
-        beside=beside and minivit.load(beside),
-        white=tuple(1 / std for std in model.preprocess.std),
-        batch_size=50,
-    )
+    images, labels = model.preprocess(split.images[which]), split.labels[which]
+    how = {"beside": beside and minivit.load(beside), "batch_size": 50}
+    how["white"] = tuple(1 / std for std in model.preprocess.std)
+    value = figure(name, model, images, labels, **how)
     stored = card(name).seeds[seed]
     assert printed(name, value) == printed(name, stored)
     assert value == pytest.approx(stored, abs=1e-3)
@@ -143,12 +138,8 @@ def test_figures_of_studies():
     images = model.preprocess(split.images)
     assert figure("H04", model, images[:250], batch_size=50) == pytest.approx(stored)
     of, by = (rows("frequency")[f"robustness: {name}"] for name in (VIT, RESNET))
-    kept = [
-        (r[k][i] - 0.1) / (r["whole"] - 0.1)
-        for r in (of, by)
-        for k in ("low", "high")
-        for i in range(3)
-    ]
+    kept = [(r[k][i] - 0.1) / (r["whole"] - 0.1)
+            for r in (of, by) for k in ("low", "high") for i in range(3)]  # fmt: skip
     lead = sum(kept[0:3]) - sum(kept[3:6]) - sum(kept[6:9]) + sum(kept[9:12])
     least = min(of["noise"][4] - of["noise"][0], by["noise"][0] - by["noise"][4])
     white, images = tuple(1 / std for std in vit.preprocess.std), vit.preprocess(split.images)

@@ -15,6 +15,7 @@ from torch import nn
 import minivit
 from tests.parity import draw
 from tests.vitlab.claims.planted import digits, outcome
+from tests.vitlab.claims.small import raising
 from vitlab.claims.measurements import MEASUREMENTS, ask
 from vitlab.claims.measurements.attention import rank_correlation
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable, Subject
@@ -63,32 +64,24 @@ def measured(function, **more):
     return Measurement("X01", function, untrained=True).measure(subject)
 
 
-def raiser(error):
-    def function(subject):
-        raise error
-
-    return function
-
-
 def test_an_error_is_a_refusal_or_the_audit_s_own(monkeypatch):
     for error, state, reason in (
         (NotApplicable("needs\nmore"), "cannot be asked", "needs"),
-        (ValueError("no grid"), "cannot be asked", "no grid (test_measurements.py, line "),
-        (TypeError(""), "cannot be asked", "TypeError (test_measurements.py, line "),
-        (NotImplementedError("no doubles"), "cannot be asked", "no doubles (test_measurements.py"),
+        (ValueError("no grid"), "cannot be asked", "no grid (small.py, line "),
+        (TypeError(""), "cannot be asked", "TypeError (small.py, line "),
+        (NotImplementedError("no doubles"), "cannot be asked", "no doubles (small.py, line "),
         (LookupError("blocks.7"), "failed", "an error in the audit: LookupError: blocks.7"),
         (AssertionError(), "failed", "an error in the audit: AssertionError"),
         (MemoryError(), "failed", "out of memory: try a smaller --batch-size"),
         (torch.OutOfMemoryError("CUDA out of memory"), "failed", "out of memory: try"),
     ):
-        monkeypatch.setitem(MEASUREMENTS, "X01", Measurement("X01", raiser(error)))
+        monkeypatch.setitem(MEASUREMENTS, "X01", Measurement("X01", raising(error)))
         row = ask("X01", Subject(nn.Identity(), torch.zeros(1, 3, 4, 4)), 0)
         assert row["state"] == state and row["reason"].startswith(reason)
 
 
 def test_an_instrument_that_does_not_know_the_model_says_why_and_where():
-    network = minivit.load("digits_resnet")
-    reason = outcome("C13", network, torch.zeros(1, 1, 8, 8))
+    reason = outcome("C13", minivit.load("digits_resnet"), torch.zeros(1, 1, 8, 8))
     expected = "ResNet computes no attention between tokens: there is none to measure"
     assert reason.startswith(f"{expected} (attentions.py, line ")
     model = timm.create_model("convit_tiny", embed_dim=16, depth=2, num_heads=2, img_size=32).eval()
@@ -97,15 +90,15 @@ def test_an_instrument_that_does_not_know_the_model_says_why_and_where():
 
 def test_a_model_before_training_is_asked_too_where_it_has_a_figure():
     def twin_of(function):
-        return measured(
-            lambda subject: Measured(0.5) if subject.untrained else function(subject),
-            untrained=nn.Identity,
-        ).untrained
+        def either(subject):
+            return Measured(0.5) if subject.untrained else function(subject)
+
+        return measured(either, untrained=nn.Identity).untrained
 
     assert twin_of(lambda subject: Measured(0.1)) == Measured(0.1)
-    assert twin_of(lambda subject: Measured(math.nan)) is twin_of(raiser(ValueError())) is None
+    assert twin_of(lambda subject: Measured(math.nan)) is twin_of(raising(ValueError())) is None
     with pytest.raises(KeyError):
-        twin_of(raiser(KeyError()))
+        twin_of(raising(KeyError()))
 
 
 def test_groups_have_the_mean_that_all_have_and_rank_correlation_is_spearmans():
@@ -131,6 +124,13 @@ MODELS = {
     "no logits": lambda: hf.CLIPVisionModel(hf.CLIPVisionConfig(**HF, image_size=32, patch_size=8)),
     "convolutions": torchvision.models.resnet18,
 }  # fmt: skip
+
+
+def test_attention_beside_the_mlp_is_asked_what_is_said_of_whole_blocks():
+    model = draw(timm.create_model("vit_pwee_patch16_reg1_gap_256", patch_size=8, depth=2, **TIMM))
+    images = torch.randn(4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    for claim in ("C04", "C13", "C22", "L10", "L20", "R43", "V17", "V28", "V30"):
+        assert math.isfinite(MEASUREMENTS[claim].measure(Subject(model.eval(), images)).figure)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -1,7 +1,8 @@
-"""The audit's page and tables: what they say, and that the page stands alone."""
+"""The words, the page and the tables of an audit: what they say, and that the page stands alone."""
 
 import math
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,25 +10,50 @@ import torch
 from bs4 import BeautifulSoup
 from scipy import stats
 
+from course.claims.rows import load
+from tests.refusals import assert_refused
 from tests.vitlab.claims import small
 from vitlab.claims.audit import Audit
 from vitlab.claims.measurements import ask
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable
-from vitlab.claims.rules import half_width
+from vitlab.claims.rules import COMPARE, Rule, half_width, word_of
 from vitlab.commands.audit import rendered, summary
+
+
+def test_the_word_changes_when_the_figure_crosses_the_rule():
+    for claim in load().claims.values():
+        for sign, threshold, verdict in claim.rule.cases if claim.rule else ():
+            step = 1e-6 * max(abs(threshold), 1e-6)
+            inside, outside = threshold - step, threshold + step
+            if sign.startswith(">"):
+                inside, outside = outside, inside
+            assert claim.rule.apply(inside) == verdict, claim.id
+            assert word_of(claim.rule.apply(outside)) != word_of(verdict), claim.id
+            at_the_edge = claim.rule.apply(threshold)
+            assert (at_the_edge == verdict) == COMPARE[sign](threshold, threshold), claim.id
+
+
+def test_the_first_case_that_fits_decides_and_a_rule_that_is_none_is_refused():
+    rule = Rule.parse({"< 1": "holds", "< 2": "qualified, in part: nearly", "otherwise": "refuted"})
+    verdicts = ["holds", "qualified, in part: nearly", "refuted"]
+    assert [rule.apply(x) for x in (0.5, 1.0, 2.0)] == verdicts
+    assert str(rule) == "holds if < 1; qualified, in part if < 2; otherwise refuted"
+    cases = [
+        ({"< 1": "holds"}, "ends with 'otherwise'"),
+        ({"always": "holds", "otherwise": "refuted"}, "expected a comparison.*'always'"),
+        ({"about 1": "holds", "otherwise": "refuted"}, "expected a comparison.*'about 1'"),
+        ({"< 1": "true", "otherwise": "refuted"}, "begins with one of.*'true'"),
+        ({"< 1": "qualified: cats", "otherwise": "refuted"}, "one of.*'qualified: cats'"),
+        ({"< 1": "qualified, in part", "otherwise": "refuted"}, "after 'qualified, in part'"),
+        ({"< 1": "holds", "otherwise": "holds"}, "that differ"),
+    ]
+    assert_refused((partial(Rule.parse, mapping), said) for mapping, said in cases)
+
 
 EACH = torch.tensor([0.2, 0.4, 0.3, 0.5])
 CURVES = {"by block": torch.tensor([0.0, math.nan, 1.0]), "other": torch.ones(3)}
 BASELINES = {"far": 99.0, "none": math.inf}
 TWIN = Measured(0.1, EACH - 0.25)
-
-
-def refuse(subject):
-    raise NotApplicable("no <b>attention</b> | at all")
-
-
-def fail(subject):
-    return {}["x"]
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +64,8 @@ def report():
         functions = (
             lambda subject: Measured(0.35, EACH, BASELINES, CURVES, TWIN),
             lambda subject: Measured(-0.2, EACH[:1]),
-            refuse,
-            fail,
+            small.raising(NotApplicable("no <b>attention</b> | at all")),
+            small.raising(KeyError("x")),
         )
         for name, function in zip(measurements, functions, strict=True):
             measurements[name] = Measurement(name, function)

@@ -64,12 +64,7 @@ def test_shuffled_zeroed_and_missing_positions_and_an_unseen_colour_are_seen_in_
 
 def test_a_block_whose_heads_are_off_keeps_its_distances_and_adds_nothing():
     model, images, _ = digits()
-
-    def no_heads(m):
-        m.blocks[0].attention.out.weight.zero_()
-        m.blocks[0].attention.out.bias.zero_()
-
-    off = changed(model, no_heads)
+    off = changed(model, lambda m: planted.zero(m.blocks[0].attention.out))
     assert figure("V32", model, images) == figure("V32", off, images) == 0
     raised = [measured("H29", m, images).curves["raised by attention"][0] for m in (model, off)]
     assert raised[0] != 0 and raised[1] == 0
@@ -90,9 +85,8 @@ def test_masks_show_in_what_tokens_depend_on():
 
 def test_an_mlp_that_mixes_tokens_and_a_norm_that_keeps_their_mean_are_found():
     model, images, _ = digits()
-    mixing = changed(
-        model, lambda m: setattr(m.blocks[1], "mlp", planted.mixing_tokens(m.blocks[1].mlp))
-    )
+    mixing = copy.deepcopy(model)
+    mixing.blocks[1].mlp = planted.mixing_tokens(mixing.blocks[1].mlp)
     assert figure("R12", model, images) == 0
     assert figure("R12", mixing, images) >= 0.9 / 16
     same(("H12", "H10", "V28", "V32"), model, mixing, images)
@@ -152,9 +146,8 @@ def test_an_idle_model_has_alike_blocks_and_tokens_that_know_their_patch():
     model, _, _ = digits()
     images = torch.randn(1000, 1, 8, 8, generator=torch.Generator().manual_seed(0))
     more = {"beside": minivit.load("digits_resnet"), "batch_size": 100}
-    idle, trained = (
-        figure("C15", m, images, **more) for m in (changed(model, planted.silent), model)
-    )
+    pair = changed(model, planted.silent), model
+    idle, trained = (figure("C15", m, images, **more) for m in pair)
     assert idle >= trained and 0 <= idle <= 1
     assert "needs 1,000 images" in outcome("C15", model, images[:999], **more)
 
@@ -178,16 +171,14 @@ def conv(into, out, stride=1):
 
 def keep(channels):
     layer = nn.Conv2d(channels, channels, 1, bias=False)
-    with torch.no_grad():
-        layer.weight.copy_(torch.eye(channels)[:, :, None, None])
+    nn.init.dirac_(layer.weight)
     return layer
 
 
 def kernel(*rows):
     """A 3 x 3 convolution with this kernel, and a constant that keeps the mean above zero."""
     layer = nn.Conv2d(1, 1, 3, padding=1, padding_mode="circular", bias=False)
-    with torch.no_grad():
-        layer.weight.copy_(torch.tensor(rows)[None, None].float())
+    layer.weight.data = torch.tensor(rows)[None, None].float()
     return layer
 
 
@@ -210,9 +201,8 @@ def test_overlapping_patches_reach_beyond_their_own_pixels_and_tokens_may_be_nar
     everything = measured("V32", wide, images).baselines["with what attention adds"]
     assert everything == 64 - 16
     leaking = copy.deepcopy(wide)  # a stem whose outputs know more than their window
-    leaking.patch_embedding.projection = nn.Sequential(
-        planted.Function(lambda x: x + x.mean()), wide.patch_embedding.projection
-    )
+    mean_added = planted.Function(lambda x: x + x.mean())
+    leaking.patch_embedding.projection = nn.Sequential(mean_added, wide.patch_embedding.projection)
     assert figure("V30", leaking, images) == 64 - 16
     assert figure("V14", model, images, beside=resnet) == 1
     assert figure("V14", wide, images, beside=resnet) == 4 / 64  # in the corners
@@ -253,10 +243,8 @@ def test_a_model_that_says_the_same_of_all_images_keeps_its_accuracy_on_larger_o
     model, images, labels = digits()
 
     def constant(m):
-        m.head.weight.zero_()
-        m.head.bias.zero_()
+        planted.zero(m.head)
         m.head.bias[3] = 1
 
-    threes = torch.full_like(labels, 3)
-    assert figure("V16", changed(model, constant), images, threes) == 1
+    assert figure("V16", changed(model, constant), images, torch.full_like(labels, 3)) == 1
     assert 0 < figure("V16", model, images, labels) < 1

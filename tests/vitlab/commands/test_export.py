@@ -26,15 +26,12 @@ def answers(path, images):
     return session, torch.from_numpy(session.run(None, {"images": images.numpy()})[0])
 
 
-@pytest.mark.parametrize(
-    ("name", "changes"),
-    [
-        ("vit_8px", {"depth": 1, "pool": "class"}),
-        pytest.param("mixer_8px", {"depth": 1}, marks=pytest.mark.full),
-        pytest.param("alternet_32px", {"image_size": 8, "channels": 1}, marks=pytest.mark.full),
-        pytest.param("resnet_8px", {}, marks=pytest.mark.full),
-    ],
-)
+@pytest.mark.parametrize(("name", "changes"), [
+    ("vit_8px", {"depth": 1, "pool": "class"}),
+    pytest.param("mixer_8px", {"depth": 1}, marks=pytest.mark.full),
+    pytest.param("alternet_32px", {"image_size": 8, "channels": 1}, marks=pytest.mark.full),
+    pytest.param("resnet_8px", {}, marks=pytest.mark.full),
+])  # fmt: skip
 def test_the_files_logits_are_the_models_for_any_batch(tmp_path, capsys, name, changes):
     model, path = small(name, **changes), tmp_path / "a.onnx"
     minivit.save(model, tmp_path / "a.safetensors")

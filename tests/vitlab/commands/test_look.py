@@ -19,9 +19,8 @@ def photo(tmp_path):
 
 def test_a_picture_is_saved_with_class_and_probability(photo, tmp_path, capsys, monkeypatch):
     titles = []
-    monkeypatch.setattr(
-        "vitlab.figures.look", lambda *a, **k: titles.append(k["title"]) or look(*a, **k)
-    )
+    noted = lambda *a, **k: titles.append(k["title"]) or look(*a, **k)  # noqa: E731
+    monkeypatch.setattr("vitlab.figures.look", noted)
     out = tmp_path / "seen.png"
     assert main(["look", str(photo), "--model", "cifar10_vit", "--out", str(out)]) == 0
     model = minivit.load("cifar10_vit")

@@ -115,8 +115,7 @@ def test_a_division_depends_on_the_keys_alone_and_gives_every_class_to_every_par
 
 def test_a_division_is_the_same_on_every_machine():
     assert checksum(*dealt(KEYS)) == "1309278caef73fc4"
-    digits = load_data("DIGITS")
-    splits = digits.parts
+    splits = load_data("DIGITS").parts
     assert [len(split) for split in splits] == [1259, 179, 359]
     assert checksum(*(split.labels for split in splits)) == "92a5400c6630993e"
     assert checksum(*(split.images.sum((1, 2, 3)) for split in splits)) == "2a78be098eb61b22"

@@ -75,28 +75,16 @@ def minivit_vit(pool="mean"):
     return minivit.create("vit_b_32", mlp_ratio=2, classes=CLASSES, pool=pool, **sizes)
 
 
-def torchvision_vit():  # squares alone
-    sizes = 24, 8, DEPTH, HEADS, DIM, 2 * DIM
-    return torchvision.models.VisionTransformer(*sizes, num_classes=CLASSES)
-
-
-def timm_vit():
-    return timms("registers with positions", torch.float32, img_size=SIZE)
-
-
-def huggingface_vit():
-    return huggingfaces("ViTForImageClassification", torch.float32, image_size=SIZE)
-
-
 # What builds the model, its blocks' names, its attention's name in them, and extra tokens.
 MODELS = {
     "minivit mean": (minivit_vit, "blocks.{}", "attention", 0),
     "minivit class": (lambda: minivit_vit("class"), "blocks.{}", "attention", 1),
     "minivit attention": (lambda: minivit_vit("attention"), "blocks.{}", "attention", 0),
-    "torchvision": (torchvision_vit, "encoder.layers.encoder_layer_{}", "self_attention", 1),
-    "timm": (timm_vit, "blocks.{}", "attn", 3),
-    "huggingface": (huggingface_vit, "vit.layers.{}", "attention", 1),
-}
+    # Squares alone.
+    "torchvision": (lambda: torchvision.models.VisionTransformer(24, 8, DEPTH, HEADS, DIM, 2 * DIM, num_classes=CLASSES), "encoder.layers.encoder_layer_{}", "self_attention", 1),
+    "timm": (lambda: timms("registers with positions", torch.float32, img_size=SIZE), "blocks.{}", "attn", 3),
+    "huggingface": (lambda: huggingfaces("ViTForImageClassification", torch.float32, image_size=SIZE), "vit.layers.{}", "attention", 1),
+}  # fmt: skip
 
 
 def everybodys(name):

@@ -53,8 +53,7 @@ def test_what_is_missing_is_by_default_the_images_mean_colour():
     found = deletion_curves(model, x, torch.rand(2, PATCHES), torch.tensor([1, 2]), grid=GRID)
     mean = x.mean((2, 3), keepdim=True).expand_as(x)
     for pictures, sure in (mean, found.deletion[:, -1]), (x, found.deletion[:, 0]):
-        known = model(pictures).double().softmax(-1)[range(2), [1, 2]]
-        torch.testing.assert_close(sure, known)
+        torch.testing.assert_close(sure, model(pictures).double().softmax(-1)[range(2), [1, 2]])
     assert torch.equal(found.insertion[:, 0], found.deletion[:, -1])
     assert torch.equal(found.insertion[:, -1], found.deletion[:, 0])
     # Equal scores go in reading order.

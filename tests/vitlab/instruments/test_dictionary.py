@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from tests.refusals import assert_refused
 from vitlab.instruments import learn_dictionary
 
 SIZE, DIM, ACTIVE = 32, 16, 2
@@ -51,11 +50,3 @@ def test_the_size_of_tokens_does_not_matter(recovered):
     x = recovered[2][:500]
     small, large = (learn_dictionary(y, SIZE, k=ACTIVE, steps=50) for y in (x, 1024 * x))
     torch.testing.assert_close(large.directions, small.directions, rtol=0, atol=1e-4)
-
-
-def test_what_cannot_be_learnt_is_refused():
-    x = torch.rand(20, 4)
-    assert_refused([
-        (lambda: learn_dictionary(torch.ones(20, 4), 8, k=2), ValueError, r"tokens that differ.*got \[20, 4\]"),
-        (lambda: learn_dictionary(x / 0, 8, k=2), ValueError, "finite real numbers as tokens"),
-    ])  # fmt: skip

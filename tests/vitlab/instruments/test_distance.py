@@ -1,17 +1,14 @@
 """Distances and rollouts of attention that is known, and what has none."""
 
-from functools import partial
-
 import pytest
 import torch
 from torch import nn
 
-import minivit
 from tests.parity import draw
-from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import GRID, HEADS, Known, SharedBlock, images
+from tests.vitlab.tried.architectures import TIMM, of_timm
 from tests.vitlab.tried.by_hand import distances
-from vitlab.instruments import attention_distance, relevance, rollout
+from vitlab.instruments import attention_distance, position_table, rollout
 
 N = 12  # patches
 
@@ -75,31 +72,20 @@ def test_a_grid_can_be_given_where_no_convolution_tells_it():
     assert found.uniform.item() == pytest.approx(distances((3, 4), (1, 1)).mean().item())
 
 
-def stochastic(seed, tokens=N):
-    w = torch.rand(2, tokens, tokens, generator=torch.Generator().manual_seed(seed))
-    return w / w.sum(-1, keepdim=True)
+def test_a_grid_follows_the_size_that_was_set_last():
+    model = draw(of_timm("vit_base_patch16_224", **TIMM)())
+    for size in (16, 24), (24, 16):
+        model.set_input_size(img_size=size)
+    assert rollout(model, images(1, (24, 16))).grid == (3, 2)
+    assert torch.equal(position_table(model), model.pos_embed[0, 1:].unflatten(0, (3, 2)))
 
 
 @pytest.mark.parametrize("identity", [0, 0.3])
 def test_heads_are_averaged_and_blocks_are_multiplied_the_last_one_leftmost(identity):
-    weights = [stochastic(i) for i in range(3)]
+    weights = torch.rand(3, 2, N, N, generator=torch.Generator().manual_seed(0))
+    weights /= weights.sum(-1, keepdim=True)
     found = rollout(Known(*weights), images(1), identity=identity)
     a, b, c = ((1 - identity) * w.double().mean(0) + identity * torch.eye(N) for w in weights)
     for matrix, known in zip(found.matrices[:, 0], (a, b @ a, c @ b @ a), strict=True):
         torch.testing.assert_close(matrix, known, rtol=1e-6, atol=1e-7)
         torch.testing.assert_close(matrix.sum(1), torch.ones(N).double())
-
-
-def test_what_has_no_rollout_or_relevance_is_refused():
-    model, x = draw(minivit.create("vit_8px")), torch.rand(2, 1, 8, 8)
-    pit = minivit.create("pit_32px")
-    shared = Known(torch.eye(N)[None])
-    shared.blocks[0] = SharedBlock(torch.eye(N)[None])
-    assert_refused([
-        *((partial(call, minivit.create("mixer_8px"), x), ValueError, "Mixer computes no attention between tokens") for call in (rollout, relevance)),
-        *((partial(call, pit, images(1, (32, 32))), ValueError, "the same tokens in all blocks") for call in (rollout, relevance)),
-        (partial(rollout, model, x, identity=1.5), ValueError, "from 0 to 1: got 1.5"),
-        (partial(relevance, shared, images()), ValueError, r"\[2, 1, 12, 12\] for 2 images: got \[1, 1, 12, 12\]; give one"),
-        (partial(relevance, model, x, torch.tensor([0])), ValueError, r"that fits images \[2, 1, 8, 8\] as classes"),
-        (partial(relevance, model, x.byte()), (TypeError, ValueError), "expected images of"),
-    ])  # fmt: skip

@@ -99,37 +99,28 @@ def test_images_of_several_sizes_of_no_number_or_of_other_classes_are_refused():
         (x / 0, "finite real numbers as images"),
         (iter([x / 0]), "images of finite numbers"),
         (x.numpy(), r"as images: got ndarray float32 \[5, 1, 6, 8\]"),
-        (
-            x[0],
-            r"\[batch, channels, height, width\] or an iterable of tensors as images: got Tensor",
-        ),
+        (x[0], r"\[batch, channels, height, width\] or an iterable of tensors as images: got Tensor"),
         (iter([]), "got none"),
         (x[:0], "got none"),
         (iter([x[:3], x[3:, :, :4]]), r"one size: got \[3, 1, 6, 8\] and \[2, 1, 4, 8\]"),
-    ]
+    ]  # fmt: skip
     wrong = [
         (torch.arange(6), r"that fits images \[5, 1, 6, 8\] as (classes|labels): got .*\[6\]"),
         (torch.arange(6, 11), r"a class below 10 for each of 5 images: got \[6, 7, 8, 9, 10\]"),
         (classes - 1, r"got \[-1, 0"),
-        (
-            classes / 2,
-            r"a tensor \[batch\] \(integer\) or None as (classes|labels): got Tensor torch.float32",
-        ),
+        (classes / 2, r"a tensor \[batch\] \(integer\) or None as (classes|labels): got Tensor torch.float32"),
         (classes > 2, "got Tensor torch.bool"),
         (classes.tolist(), r"got \[0, 1, 2, 3, 4\]"),
         (3, "got 3"),
-    ]
-    assert_refused([
-        *((partial(analysis.attention_distance, model, some), ValueError, said) for some, said in images),
-        *((partial(LABELLED[name], model, x, y), ValueError, said)
-          for name in ("saliency", "heads") for y, said in wrong),
-    ])  # fmt: skip
-    distance = partial(analysis.attention_distance, model, x)
+    ]  # fmt: skip
+    distance = partial(analysis.attention_distance, model)
+    assert_refused((partial(distance, some), said) for some, said in images)
+    for name in "saliency", "heads":
+        assert_refused((partial(LABELLED[name], model, x, y), said) for y, said in wrong)
+    distance = partial(distance, x)
     assert torch.equal(distance(batch_size=np.int64(2)).pixels, distance(batch_size=2).pixels)
-    for size in 0, -1, 1.5, True, "2":
-        assert_refused(
-            [(partial(distance, batch_size=size), ValueError, f"batch_size.*: got {size!r}")]
-        )
+    sizes = 0, -1, 1.5, True, "2"
+    assert_refused((partial(distance, batch_size=n), f"batch_size.*: got {n!r}") for n in sizes)
     known = LABELLED["heads"](model, x, classes)
     for dtype in torch.uint8, torch.int32:  # which would be masks of a tensor
         assert torch.equal(LABELLED["heads"](model, x, classes.to(dtype)), known)

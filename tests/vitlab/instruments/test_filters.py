@@ -1,7 +1,6 @@
 """Filters and tables of positions whose components, spectra and geometry are known."""
 
 import pytest
-import timm
 import torch
 from scipy.fft import dctn
 from sklearn.decomposition import PCA
@@ -11,7 +10,6 @@ import minivit
 import vitlab
 from minivit.positions import sincos_2d
 from tests.parity import close, draw, random
-from tests.refusals import assert_refused
 from vitlab.instruments.filters import dct2, dct_matrix
 
 
@@ -116,23 +114,3 @@ def test_row_and_column_are_recovered_where_they_are_in_the_table():
     assert min(vitlab.place_recovery(sincos_2d((8, 8), 64).unflatten(0, (8, 8)))) > 0.95
     for dim in 8, 300:
         assert max(vitlab.place_recovery(random(8, 8, dim, seed=dim))) < 0.1  # noise, however wide
-
-
-def test_bad_input_is_refused():
-    assert_refused([
-        (lambda: vitlab.first_filters(nn.Linear(3, 4)), TypeError, "expected a convolution.*: got Linear"),
-        (lambda: vitlab.principal_components(torch.full((9, 1, 2, 2), 0.1)), ValueError, r"differ: got \[9, 1, 2, 2\]"),
-        (lambda: vitlab.subspace_overlap(random(2, 1, 2, 2), random(2, 1, 2, 2)), ValueError, "orthonormal"),
-        (lambda: vitlab.filter_spectra(random(4, 3, 1, 1)), ValueError, r"two pixels or more.*got \[4, 3, 1, 1\]"),
-        (lambda: vitlab.filter_spectra(torch.zeros(2, 1, 4, 4)), ValueError, "none of them zero"),
-        (lambda: vitlab.position_table(minivit.remove(minivit.create("vit_8px"), "positions")), ValueError, "one table of positions in ViT: got none"),
-        (lambda: vitlab.position_table(minivit.create("resnet_8px")), ValueError, "ResNet: got none"),
-        (lambda: vitlab.position_table(timm.create_model("swin_tiny_patch4_window7_224")), ValueError, "relative_position_bias_table"),
-        (lambda: vitlab.position_table(minivit.create("vit_8px"), (3, 6)), ValueError, "'positions.table' has 16 positions, which are no 3 x 6"),
-        (lambda: vitlab.place_recovery(torch.ones(4, 4, 3)), ValueError, "nothing to read"),
-        (lambda: vitlab.position_similarity(torch.zeros(4, 4, 3)), ValueError, "no direction"),
-        (lambda: vitlab.place_recovery(random(4, 4, 3) / 0), ValueError, "finite"),
-        (lambda: vitlab.position_table(minivit.create("vit_8px"), 4), ValueError, "2 entries are each a whole number or None as grid: got 4"),
-        (lambda: vitlab.cut_patches(random(3, 8, 8), 2), ValueError, r"a tensor \[batch, .*\] as images: got Tensor torch.float\d+ \[3, 8, 8\]"),
-        (lambda: vitlab.cut_patches(random(1, 3, 8, 8), 3), ValueError, "patches of 3 x 3 do not divide an image of 8 x 8"),
-    ])  # fmt: skip

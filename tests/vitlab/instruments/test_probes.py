@@ -1,7 +1,6 @@
-"""Ridge regression, probes, and ensembles of positions, of layers whose content is known."""
+"""What probes, a model's own head and norms read from layers whose content is known."""
 
 import math
-from functools import partial
 
 import pytest
 import torch
@@ -10,9 +9,20 @@ from sklearn.linear_model import Ridge as Reference
 from torch import nn
 
 import minivit
-from tests.parity import close, draw, random
-from tests.refusals import assert_refused
-from vitlab.instruments import cue_conflict, ensemble, position_ensembles, probe, probes, ridge
+from tests.parity import close, random
+from tests.refusals import unchecked
+from tests.vitlab.instruments.models import DEPTH, MODELS, Known, everybodys, images
+from tests.vitlab.tried.by_hand import ends
+from vitlab.instruments import (
+    cue_conflict,
+    ensemble,
+    logit_lens,
+    position_ensembles,
+    probe,
+    probes,
+    ridge,
+    token_norms,
+)
 from vitlab.instruments.probes import explained
 
 
@@ -53,8 +63,7 @@ def test_a_probe_finds_classes_that_a_line_separates_and_no_others():
     train, test = slice(0, 200), slice(200, 300)
     found = probe((x[train] * 1e-3, labels[train]), (x[test] * 1e-3, labels[test]))
     assert found.accuracy > 0.85 and abs(found.accuracy - found.validation) < 0.1
-    none = probe((noise[train], labels[train]), (noise[test], labels[test]))
-    assert none.accuracy < 1 / 3 + 0.1
+    assert probe((noise[train], labels[train]), (noise[test], labels[test])).accuracy < 1 / 3 + 0.1
 
 
 class Planted(nn.Module):
@@ -74,10 +83,9 @@ def test_the_class_is_read_from_the_patches():
     labels = torch.arange(80) % 2
     images = labels.double()[:, None, None, None].expand(80, 1, 4, 6)  # 2 x 3 patches
     data, test = (images[:60], labels[:60]), (images[60:], labels[60:])
-    first, rest = (
-        probes(Planted(*places), data, test, "layer", grid=(2, 3))["layer"].accuracy
-        for places in ([0], range(1, 7))
-    )
+    planted = Planted(0), Planted(*range(1, 7))
+    found = [probes(model, data, test, "layer", grid=(2, 3)) for model in planted]
+    first, rest = (one["layer"].accuracy for one in found)
     assert rest == 1 and first < 0.8
 
 
@@ -120,23 +128,64 @@ def test_answers_are_counted_where_the_cues_disagree():
     assert math.isnan(cue_conflict(torch.full((6,), -1), shapes, textures).share)
 
 
-X, LABELS = random(12, 1, 8, 8).float(), torch.arange(12) % 3
+# What each library's model makes of the tokens after its blocks.
+HEADS = {
+    "minivit mean": lambda m, x: m.head(m.norm(x).mean(1)),
+    "minivit class": lambda m, x: m.head(m.norm(x)[:, 0]),
+    "minivit attention": lambda m, x: m.head(m.pool(m.norm(x))),
+    "torchvision": lambda m, x: m.heads(m.encoder.ln(x)[:, 0]),
+    "timm": lambda m, x: m.head(m.norm(x)[:, 0]),
+    "huggingface": lambda m, x: m.classifier(m.vit.layernorm(x)[:, 0]),
+}
 
 
-def test_bad_input_is_refused():
-    model = draw(minivit.create("vit_8px", dim=12, heads=3, depth=1)).eval()
-    cases = [
-        (lambda m: probes(m, (X, LABELS[:5]), (X, LABELS), "blocks.0"), r"as train: got \(Tensor torch.float32 \[12, 1, 8, 8\], Tensor torch.int64 \[5\]\)"),
-        (lambda m: probes(m, (X, LABELS * 0), (X, LABELS), "blocks.0"), r"two classes or more: got 12 of the classes \[0\]"),
-        (lambda m: probes(m, (X * 0, LABELS), (X, LABELS), "blocks.0"), "nothing to read: the features are the same"),
-        (lambda m: probes(m, (X, LABELS), (X, LABELS), "blocks.0", grid=(1, 7)), r"\[12, 16, 12\] is neither tokens of a known grid"),
-        (lambda m: probes(Planted(1), (X, LABELS), (X, LABELS), "layer"), r"\[12, 7, 5\] is neither"),
-        (lambda m: ridge(random(2, 3), random(2, 1)), r"three rows or more: got \[2, 3\]"),
-        (lambda m: ridge(random(5, 3) / 0, random(5, 1)), "finite real numbers as x"),
-        (lambda m: ridge(1j * random(5, 3), random(5, 1)), "real numbers as x: got Tensor torch.complex"),
-        (lambda m: ensemble(random(2, 5, 3) * math.nan, LABELS[:5]), "finite real numbers as predictions"),
-        *((lambda m, n=n: ensemble(random(2, 5, 3), LABELS[:5] + n), f"a class below 3 for .*got.*{n}") for n in (-1, 1)),
-        (lambda m: probes(m, (X, LABELS - 1), (X, LABELS), "blocks.0"), r"got 12 of the classes \[-1, 0, 1\]"),
-        (lambda m: cue_conflict(LABELS / 2, LABELS, LABELS), r"\(int64\) as answers: got Tensor torch.float32"),
-    ]  # fmt: skip
-    assert_refused((partial(call, model), ValueError, said) for call, said in cases)
+@pytest.mark.parametrize("name", MODELS)
+@unchecked()  # tokens are given to a model's head as if each were an image
+def test_everybodys_heads_read_every_token(name):
+    """Where one token is read, it is that; where a mean is, of tokens that are all like it."""
+    model, pictures, grid = everybodys(name)
+    found = logit_lens(model, pictures, every_token=True)
+    blocks = [MODELS[name][1].format(i) for i in range(DEPTH)]
+    tokens = MODELS[name][3] + grid[0] * grid[1]
+    assert found.logits.shape == (DEPTH + 1, 2, tokens, 5)
+    seen = ends(model, pictures, blocks)
+    states = [seen[blocks[0]][0], *(after for _, after in seen.values())]
+    for rows, x in zip(found.logits, states, strict=True):
+        for token in 0, 4, tokens - 1:
+            known = HEADS[name](model, x[:, token : token + 1])
+            torch.testing.assert_close(rows[:, token], known.double(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_outlier_that_was_planted_is_found_where_it_is_from_its_block_on(name):
+    model, pictures, grid = everybodys(name)
+    _, block, _, extra = MODELS[name]
+    row, column = 1, 2
+    token = extra + row * grid[1] + column
+
+    def plant(x):
+        y = x.clone()
+        y[1:, token] *= 30
+        return y
+
+    assert token_norms(model, pictures).first is None
+    with minivit.replace(model, {block.format(1): plant}):
+        found = token_norms(model, pictures)
+    assert found.first == block.format(1) and found.largest[1] > 10 > 2 > found.largest[0]
+    assert found.outliers.nonzero().tolist() == [[1, 1, row, column]]
+    assert found.places[1, row, column] == 0.5 and found.places.sum() == 0.5
+    assert found.fraction.tolist() == [0, 1 / (2 * grid[0] * grid[1])]
+
+
+@pytest.mark.parametrize(("factor", "is_one"), [(2.9, False), (3.1, True), (0.1, False)])
+def test_the_rule_is_three_medians(factor, is_one):
+    def plant(x):
+        y = x / x.norm(dim=-1, keepdim=True)
+        y[:, 7] *= factor
+        return y
+
+    model = Known(*torch.eye(12).expand(2, 1, -1, -1))
+    with minivit.replace(model, {"blocks.1": plant}):
+        found = token_norms(model, images(4))
+    assert (found.first == "blocks.1") == is_one
+    assert found.ratio[1, 0, 1, 3].item() == pytest.approx(factor, rel=1e-5)

@@ -1,16 +1,19 @@
 """The tokens that a model reads, of models whose source says which they are."""
 
 import pytest
-import timm
 import torch
 import torch.nn.functional as F
+import transformers as hf
 from torch import nn
 
 from minivit import record
-from tests.parity import draw
-from vitlab import relevance, rollout
+from tests.parity import draw, given
+from tests.vitlab.tried.architectures import TIMM, of_timm
+from tests.vitlab.tried.by_hand import relevances, rolled_out, softmaxes
+from vitlab import from_huggingface, relevance, rollout
 
 TOKENS, DIM = 20, 8  # a class token, three registers, and 4 x 4 patches
+WITHOUT_LABELS = {name: size for name, size in TIMM.items() if name != "num_classes"}
 
 
 class Attention(nn.Module):
@@ -75,19 +78,12 @@ IMAGES = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
 
 def paths(model, share, where):
     """Rollout and relevance by hand, for these shares [images, tokens] of the tokens."""
-    with record(model, "blocks.0.weights", "blocks.1.weights") as seen:
-        logits = model(IMAGES.clone().requires_grad_())
-    chosen = logits.gather(1, logits.argmax(1)[:, None]).sum()
-    slopes = torch.autograd.grad(chosen, list(seen.values()))
-    eye = torch.eye(TOKENS).double()
-    rolled = relevant = eye.expand(2, -1, -1)
-    for weights, slope in zip(seen.values(), slopes, strict=True):
-        weights, slope = weights.detach().double(), slope.double()
-        mixed = 0.5 * weights.mean(1) + 0.5 * eye
-        rolled = mixed / mixed.sum(-1, keepdim=True) @ rolled
-        relevant = relevant + (weights * slope).relu().mean(1) @ relevant
-    rows = [(share[:, None] @ m)[:, 0, where] for m in (rolled, relevant - eye)]
-    return rows[0] / rows[0].sum(1, keepdim=True), rows[1]
+    with softmaxes(len(IMAGES)) as seen:
+        given(model(IMAGES.clone().requires_grad_())).max(1).values.sum().backward()
+    between = [weights for weights in seen if weights.shape[-1] == weights.shape[-2]]
+    matrices = rolled_out([weights.detach() for weights in between])[-1], relevances(between)[-1]
+    rolled, relevant = ((share[:, None] @ m)[:, 0, where] for m in matrices)
+    return rolled / rolled.sum(1, keepdim=True), relevant - share[:, where]
 
 
 def agree(model, share, where, **options):
@@ -140,21 +136,30 @@ def test_a_model_whose_reading_cannot_be_found_asks_for_it():
         rollout(model, IMAGES, read=[20])
 
 
-@pytest.mark.parametrize(
-    ("name", "extra"),
-    [
-        ("vit_medium_patch16_reg4_gap_256", 4),
-        ("vit_so150m_patch16_reg4_gap_256", 4),
-        ("beit_base_patch16_224", 1),
-        ("eva02_tiny_patch14_224", 1),
-        ("vit_small_patch16_dinov3", 5),
-    ],
-)
-def test_models_of_timm_that_pool_the_patches_behind_other_tokens_are_read_there(name, extra):
-    sizes = {"patch_size": 8, "embed_dim": 16, "depth": 2, "num_heads": 2, "num_classes": 5}
-    model = draw(timm.create_model(name, img_size=32, **sizes)).eval()
-    found = relevance(model, IMAGES)
-    eye = torch.eye(16 + extra).double()
-    by_hand = (found.matrices[-1] - eye)[:, extra:, extra:].mean(1)
-    torch.testing.assert_close(found.patches[-1], by_hand)
-    assert found.extra == extra
+# Tokens before the patches, whose mean is read.
+POOLED = {
+    "vit_medium_patch16_gap_256": 0,
+    "vit_medium_patch16_reg4_gap_256": 4,
+    "vit_so150m_patch16_reg4_gap_256": 4,
+    "beit_base_patch16_224": 1,
+    "eva02_tiny_patch14_224": 1,
+    "vit_small_patch16_dinov3": 5,
+}
+
+
+@pytest.mark.parametrize("name", POOLED)
+def test_models_of_timm_that_pool_the_patches_behind_other_tokens_are_read_there(name):
+    extra = POOLED[name]
+    where = [*range(extra, extra + 16)]
+    share = torch.zeros(2, extra + 16, dtype=torch.float64)
+    share[:, where] = 1 / 16
+    agree(draw(of_timm(name, **TIMM)()).eval(), share, where)
+
+
+def test_a_model_of_timm_in_a_wrapper_of_hugging_face_is_looked_into():
+    kind = {"architecture": "vit_base_patch16_224", "num_labels": 5, "model_args": WITHOUT_LABELS}
+    model = draw(hf.TimmWrapperForImageClassification(hf.TimmWrapperConfig(**kind))).eval()
+    share = torch.eye(17, dtype=torch.float64)[:1].expand(2, -1)
+    agree(model, share, [*range(1, 17)])
+    with pytest.raises(ValueError, match="TimmWrapper"):
+        from_huggingface(model)

@@ -1,14 +1,11 @@
 """Spectra of Jacobians that are known, and of sub-layers of models by name."""
 
-from functools import partial
-
 import pytest
 import torch
 from torch import nn
 
 import minivit
 from tests.parity import close, draw, random
-from tests.refusals import assert_refused
 from vitlab.calls import sublayer
 from vitlab.instruments import spectrum
 
@@ -73,19 +70,3 @@ def test_known_singular_values_give_known_ranks_and_in_half_precision_the_digits
             assert found.values.dtype == found.errors.dtype == dtype
             close(found.values.double(), VALUES.expand(2, -1), digits)
         assert found.rank().tolist() == [3, 3]  # of 4, 2, 1, 0.001 and 0
-
-
-def test_what_has_no_spectrum_is_refused():
-    x = random(2, 3)
-    cases = [
-        (torch.sin, x.int(), TypeError, r"\(float\) as x: got Tensor torch.int32"),
-        (torch.sin, x[:0], ValueError, r"\[batch, ...\], one entry or more: got \[0, 3\]"),
-        (torch.sin, x[0], ValueError, r"one entry or more: got \[3\]"),
-        (torch.log, x * 0, ValueError, "of finite numbers: got|finite real numbers as x"),
-        (torch.sin, x * torch.nan, ValueError, "of finite numbers: got|finite real numbers as x"),
-    ]
-    assert_refused(
-        (partial(spectrum, function, x, dense=dense), kind, said)
-        for function, x, kind, said in cases
-        for dense in (True, False)
-    )

@@ -1,7 +1,5 @@
 """Models whose residual branches can be undone by a fixed point, and what the tests share."""
 
-from torch import nn
-
 import minivit
 from tests.parity import draw
 
@@ -9,18 +7,6 @@ from tests.parity import draw
 def relative(a, b):
     """The relative error of each entry."""
     return (a - b).flatten(1).norm(dim=1) / b.flatten(1).norm(dim=1)
-
-
-class Function(nn.Module):
-    """A module that computes any function of its input, and perhaps of modules inside."""
-
-    def __init__(self, function, *inner):
-        super().__init__()
-        self.function, self.inner = function, nn.ModuleList(inner)
-        self.eval()
-
-    def forward(self, x, *rest):
-        return self.function(x, *self.inner)
 
 
 def made(name, scale=0.1, removed=(), **changes):

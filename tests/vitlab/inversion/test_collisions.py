@@ -5,7 +5,6 @@ import torch
 from torch import nn
 
 from tests.parity import close, draw, random
-from tests.refusals import assert_refused
 from vitlab.inversion import (
     collide_across_fold,
     collide_along,
@@ -158,14 +157,3 @@ def test_closed_relus_hide_directions_along_which_a_walk_ends_where_the_relu_ope
     assert not collide_along(smooth, double([1, 0]), directions).found.any()
     pair = collide_along(gates, HERE, double([1, 0, 0]))
     assert not pair.found.any() and (pair.distance < 1e-12).all()
-
-
-def test_single_precision_equal_signs_several_entries_and_other_windows_are_refused():
-    x, window = double([2, 1]), torch.ones(1).bool()
-    shapes = r"one entry and a window of its shape: got \["
-    assert_refused([
-        (lambda: compare(square, x.float(), x), TypeError, "got torch.float32 and torch.float64"),
-        (lambda: collide_across_fold(square, x, x), ValueError, r"got \[1.0, 1.0\]"),
-        (lambda: hidden_directions(gates, HERE.expand(2, 3)), ValueError, shapes),
-        (lambda: hidden_directions(gates, HERE, window), ValueError, shapes),
-    ])  # fmt: skip

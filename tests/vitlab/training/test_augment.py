@@ -67,8 +67,7 @@ def test_a_quarter_turn_is_torchs_and_zoom_and_shear_go_where_they_should():
     dot = torch.zeros(1, 1, 9, 13)
     dot[..., 4, 6 + 2] = 1  # two pixels to the right of the middle
     one = torch.zeros(1)
-    zoomed = transform(dot, one, one, one, one + math.log(2))
-    assert zoomed[0, 0, 4].argmax() == 6 + 4
+    assert transform(dot, one, one, one, one + math.log(2))[0, 0, 4].argmax() == 6 + 4
     dot = torch.zeros(1, 1, 9, 13)
     dot[..., 4 + 2, 6] = 1  # two pixels below the middle
     sheared = transform(dot, one, one + 1, one, one)  # x comes from x + y
@@ -98,9 +97,8 @@ def test_as_many_operations_befall_an_image_as_the_recipe_says(monkeypatch):
     strength = torch.stack([*strengths[0], *strengths[1]], 1)
     assert ((strength != 0).sum(1) == 3).all()
     assert (strength != 0).sum(0).tolist() == pytest.approx([300] * 8, abs=60)
-    assert strength.abs().amax(0).tolist() == pytest.approx(
-        [math.radians(15), *[0.15] * 3, *[0.4] * 4]
-    )
+    largest = [math.radians(15), *[0.15] * 3, *[0.4] * 4]
+    assert strength.abs().amax(0).tolist() == pytest.approx(largest)
 
 
 def test_cutout_covers_one_rectangle_of_mid_grey():

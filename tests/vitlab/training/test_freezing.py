@@ -16,18 +16,15 @@ from vitlab.training.recipe import Recipe
 RECIPE = Recipe(steps=12, batch_size=12, learning_rate=1e-2)
 
 
-@pytest.mark.parametrize(
-    ("name", "parts", "expected"),
-    [
-        ("vit_8px", "1", ["patch_embedding", "positions", "blocks.0"]),
-        ("vit_8px", "backbone", ["patch_embedding", "positions", "blocks", "norm"]),
-        ("vit_8px", "patch_embedding, blocks.[01]", ["patch_embedding", "blocks.0", "blocks.1"]),
-        ("vit_8px", "blocks.*.attention.out", [f"blocks.{i}.attention.out" for i in range(4)]),
-        ("resnet_8px", "1", ["stem", "blocks.0"]),
-        ("pit_32px", "2", ["stem", "blocks.0", "blocks.1", "positions"]),
-        ("hybrid_32px", "4", ["stem", "transitions", "blocks.0", "blocks.1", "blocks.2", "blocks.3", "positions"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "parts", "expected"), [
+    ("vit_8px", "1", ["patch_embedding", "positions", "blocks.0"]),
+    ("vit_8px", "backbone", ["patch_embedding", "positions", "blocks", "norm"]),
+    ("vit_8px", "patch_embedding, blocks.[01]", ["patch_embedding", "blocks.0", "blocks.1"]),
+    ("vit_8px", "blocks.*.attention.out", [f"blocks.{i}.attention.out" for i in range(4)]),
+    ("resnet_8px", "1", ["stem", "blocks.0"]),
+    ("pit_32px", "2", ["stem", "blocks.0", "blocks.1", "positions"]),
+    ("hybrid_32px", "4", ["stem", "transitions", "blocks.0", "blocks.1", "blocks.2", "blocks.3", "positions"]),
+])  # fmt: skip
 def test_parts_are_chosen_by_name_or_counted_from_the_first_that_runs(name, parts, expected):
     model = minivit.create(name)
     freeze(model, parts)

@@ -75,8 +75,7 @@ def test_a_model_learns_and_is_ready_to_use_and_the_callers_random_numbers_are_l
     assert results.steps == 60 and len(results.lines) == 15 and results.seconds > 0
     assert results.lines[-1]["loss"] < 0.4 < 0.6 < results.lines[0]["loss"]
     assert not model.training and model.classes == ("dark", "bright") and model.licence == "CC0"
-    predicted = model(model.preprocess(data.test.images)).argmax(1)
-    assert torch.equal(predicted, data.test.labels)
+    assert torch.equal(model(model.preprocess(data.test.images)).argmax(1), data.test.labels)
 
 
 def test_every_image_is_read_once_an_epoch_in_an_order_of_its_own(monkeypatch):
@@ -143,8 +142,7 @@ def test_a_finished_training_is_not_repeated_and_names_cannot_break_its_card(tmp
     recipe = replace(RECIPE, learning_rate=np.float64(5e-3), epochs=np.float64(2))
     first, again = tiny(), tiny()
     results = train(first, data, recipe, out=tmp_path)
-    card = (tmp_path / "card.md").read_text(encoding="utf-8")
-    assert "2 classes: a\\|b\\nc, caf\\udce9." in card
+    assert "2 classes: a\\|b\\nc, caf\\udce9." in (tmp_path / "card.md").read_text(encoding="utf-8")
     before = {p: p.read_bytes() for p in tmp_path.iterdir()}
     (tmp_path / MODEL).unlink()  # as a kill may leave it
     at_step(0, power_cut)

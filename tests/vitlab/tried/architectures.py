@@ -50,6 +50,8 @@ class Tried:
     end: Callable[[Any, Tensor], Tensor] | None = None  # from the last block's tokens to logits
     answer: Callable[[Any], Any] = lambda output: getattr(output, "logits", output)
     positions: Callable[[Any], Tensor] | None = None  # [rows, columns, dim]
+    # Of each block the side of the grid, that of a window, and by how much windows are shifted.
+    windows: tuple[tuple[int, int, int], ...] = ()
     channels_last: bool = False  # maps are [batch, rows, columns, channels]
 
     def end_of(self, branch: str) -> str:
@@ -165,8 +167,8 @@ def hugging(kind, config, pattern, middle="layernorm_after", norm="layernorm", a
 
 TORCHVISION = {
     "torchvision ViT": Tried(lambda: torchvision.models.VisionTransformer(32, 8, 2, 2, 16, 16, num_classes=5), "*.self_attention.weights", end=lambda m, x: m.heads(m.encoder.ln(x)[:, 0]), positions=lambda m: m.encoder.pos_embedding[0, 1:].unflatten(0, (4, 4)), **rows("encoder.layers.encoder_layer_{}", "ln_2", "encoder.ln")),
-    "torchvision Swin": Tried(lambda: torchvision.models.SwinTransformer([4, 4], 12, [2, 2], [1, 2], [4, 4], num_classes=5), "*.attn.weights", blocks=("features.1.0",), branches=8, channels_last=True),
-    "torchvision Swin v2": Tried(lambda: torchvision.models.SwinTransformer([4, 4], 12, [2, 2], [1, 2], [4, 4], num_classes=5, block=torchvision.models.swin_transformer.SwinTransformerBlockV2, downsample_layer=torchvision.models.swin_transformer.PatchMergingV2), "*.attn.weights", ends={"attn": "norm1", "mlp": "norm2"}, blocks=("features.1.0",), branches=8, channels_last=True),
+    "torchvision Swin": Tried(lambda: torchvision.models.SwinTransformer([4, 4], 12, [2, 2], [1, 2], [4, 4], num_classes=5), "*.attn.weights", blocks=("features.1.0",), branches=8, channels_last=True, grids={64: Patches((8, 8), 0, (4, 4)), 16: Patches((4, 4), 0, (8, 8))}, reads="patches", windows=((8, 4, 0), (8, 4, 2), (4, 4, 0), (4, 4, 0))),
+    "torchvision Swin v2": Tried(lambda: torchvision.models.SwinTransformer([4, 4], 12, [2, 2], [1, 2], [4, 4], num_classes=5, block=torchvision.models.swin_transformer.SwinTransformerBlockV2, downsample_layer=torchvision.models.swin_transformer.PatchMergingV2), "*.attn.weights", ends={"attn": "norm1", "mlp": "norm2"}, blocks=("features.1.0",), branches=8, channels_last=True, grids={64: Patches((8, 8), 0, (4, 4)), 16: Patches((4, 4), 0, (8, 8))}, reads="patches", windows=((8, 4, 0), (8, 4, 2), (4, 4, 0), (4, 4, 0))),
     "torchvision MaxViT": Tried(lambda: torchvision.models.MaxVit((64, 64), 8, 8, [16], [1], 8, 0.0, num_classes=5), "*_attention.weights", (64, 64), blocks=("blocks.0.layers.0",), branches=5),
     "torchvision ResNet": Tried(lambda: torchvision.models.ResNet(torchvision.models.resnet.BasicBlock, [1, 1, 1, 1], num_classes=5), "*.weights", (64, 64), blocks=("layer1.0", "layer2.0")),
 }  # fmt: skip
@@ -197,8 +199,8 @@ VITS_OF_TIMM = {
 
 MBCONV = {"conv2_kxk": "conv3_1x1"}
 HIERARCHIES_OF_TIMM = {
-    "timm Swin": Tried(of_timm("swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1), num_heads=(1, 2), num_classes=5), size=(56, 56), blocks=("layers.0.blocks.0",), channels_last=True),
-    "timm Swin v2": Tried(of_timm("swinv2_tiny_window8_256", img_size=64, embed_dim=12, depths=(1, 1), num_heads=(1, 2), num_classes=5), size=(64, 64), blocks=("layers.0.blocks.0",), channels_last=True),
+    "timm Swin": Tried(of_timm("swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1), num_heads=(1, 2), num_classes=5), size=(56, 56), blocks=("layers.0.blocks.0",), channels_last=True, grids={196: Patches((14, 14), 0, (4, 4)), 49: Patches((7, 7), 0, (8, 8))}, reads="patches", windows=((14, 7, 0), (7, 7, 0))),
+    "timm Swin v2": Tried(of_timm("swinv2_tiny_window8_256", img_size=64, embed_dim=12, depths=(1, 1), num_heads=(1, 2), num_classes=5), size=(64, 64), blocks=("layers.0.blocks.0",), channels_last=True, grids={256: Patches((16, 16), 0, (4, 4)), 64: Patches((8, 8), 0, (8, 8))}, reads="patches", windows=((16, 8, 0), (8, 8, 0))),
     "timm XCiT": Tried(of_timm("xcit_nano_12_p16_224", **TIMM | {"img_size": 64, "patch_size": 16}), size=(64, 64), weights="blocks.*.attn.weights", grids={16: Patches((4, 4), 0)}, others=(2, 3), branches=6, end=reads_by_class_blocks, stream=("blocks.0", "blocks.0.norm3", "blocks.0.norm2", "blocks.1", "blocks.1.norm3", "blocks.1.norm2", "blocks.1")),
     "timm ConViT": Tried(of_timm("convit_tiny", **TIMM | {"img_size": 32}), grids={16: Patches((4, 4), 0)}, end=cls),
     "timm CrossViT": Tried(of_timm("crossvit_tiny_240", img_size=240, embed_dim=(16, 32), depth=((1, 1, 0),), num_heads=(2, 2), num_classes=5), size=(240, 240), blocks=("blocks.0.blocks.0.0",), grids={401: Patches((20, 20), 1, (12, 12)), 197: Patches((14, 14), 1, (240 / 14, 240 / 14))}),
@@ -207,7 +209,7 @@ HIERARCHIES_OF_TIMM = {
     "timm PVT v2": Tried(of_timm("pvt_v2_b0", num_classes=5, depths=(1, 1, 1, 1), embed_dims=(8, 8, 16, 16), num_heads=(1, 1, 2, 2)), size=(64, 64), blocks=("stages.0.blocks.0",), branches=8, grids={4: Patches((2, 2), 0, (32, 32)), 256: Patches((16, 16), 0, (4, 4))}, reads="patches"),
     "timm SAM": Tried(of_timm("samvit_base_patch16_224", embed_dim=16, depth=2, num_heads=2, num_classes=5), size=(224, 224), channels_last=True),
     "timm LeViT": Tried(lambda: Library("timm.models.levit").Levit(img_size=64, embed_dim=(16, 24, 32), key_dim=8, num_heads=(2, 3, 4), depth=(1, 1, 1), num_classes=5), size=(64, 64), others=(1, 3), blocks=("stages.0.blocks.0",), branches=8, grids={16: Patches((4, 4), 0, (16, 16))}, reads="patches"),
-    "timm CoAtNet": Tried(lambda: of_maxxvit(embed_dim=(8, 8, 32, 32), depths=(1, 1, 1, 1), stem_width=8), size=(64, 64), blocks=("stages.2.blocks.0", "stages.3.blocks.0"), branches=6, ends=MBCONV, grids={16: Patches((4, 4), 0, (16, 16)), 4: Patches((2, 2), 0, (32, 32))}),
+    "timm CoAtNet": Tried(lambda: of_maxxvit(embed_dim=(8, 8, 32, 32), depths=(1, 1, 1, 1), stem_width=8), size=(64, 64), blocks=("stages.2.blocks.0", "stages.3.blocks.0"), branches=6, ends=MBCONV, grids={16: Patches((4, 4), 0, (16, 16)), 4: Patches((2, 2), 0, (32, 32))}, reads="patches"),
     "timm MaxViT": Tried(lambda: of_maxxvit(embed_dim=(32, 32), depths=(1, 1), stem_width=8, block_type=("M", "M"), window=(4, 4)), size=(64, 64), weights="*.attn.weights", blocks=("stages.0.blocks.0", "stages.1.blocks.0"), branches=10, ends=MBCONV),
     "timm MobileViT": Tried(of_timm("mobilevit_xxs", num_classes=5), size=(64, 64), weights="*.transformer.?.attn.weights", blocks=("stages.2.1",), branches=21, ends={"conv1_1x1": "conv3_1x1"}),
     "timm MViTv2": Tried(lambda: of_mvitv2(depths=(1, 1, 1, 1), embed_dim=8), size=(64, 64), blocks=("stages.0",), branches=5, grids={64: Patches((8, 8), 0, (8, 8)), 256: Patches((16, 16), 0, (4, 4))}, reads="patches"),
@@ -256,7 +258,7 @@ HUGGING_FACE = {
     "HF I-JEPA": hugging("IJepaForImageClassification", "IJepaConfig", "ijepa.layers.{}", norm="ijepa.layernorm", extra=0, end=lambda m, x: m.classifier(m.ijepa.layernorm(x).mean(1)), positions=lambda m: m.ijepa.embeddings.position_embeddings[0].unflatten(0, (4, 4)), reads="patches"),
     "HF YOLOS": hugging("YolosModel", "YolosConfig", "encoder.layer.{}", norm="layernorm", attention="*.attention.attention.weights", sizes={"image_size": [32, 32], "num_detection_tokens": 10, "use_mid_position_embeddings": False}, extra=11, positions=lambda m: m.embeddings.position_embeddings[0, 1:17].unflatten(0, (4, 4))),
     "HF DPT": hugging("DPTModel", "DPTConfig", "encoder.layer.{}", norm="layernorm", positions=lambda m: m.embeddings.position_embeddings[0, 1:].unflatten(0, (4, 4)), attention="*.attention.attention.weights"),
-    "HF Swin": Tried(lambda: hf.SwinForImageClassification(hf.SwinConfig(image_size=32, patch_size=2, embed_dim=8, depths=[2, 2], num_heads=[1, 2], window_size=4, num_labels=5)), "*.attention.weights", blocks=("swin.encoder.layers.0.blocks.0", "swin.encoder.layers.0.blocks.1"), branches=8, grids={256: Patches((16, 16), 0, (2, 2))}),
+    "HF Swin": Tried(lambda: hf.SwinForImageClassification(hf.SwinConfig(image_size=32, patch_size=2, embed_dim=8, depths=[2, 2], num_heads=[1, 2], window_size=4, num_labels=5)), "*.attention.weights", blocks=("swin.encoder.layers.0.blocks.0", "swin.encoder.layers.0.blocks.1"), branches=8, grids={256: Patches((16, 16), 0, (2, 2)), 64: Patches((8, 8), 0, (4, 4))}, reads="patches", windows=((16, 4, 0), (16, 4, 2), (8, 4, 0), (8, 4, 2))),
     "HF PVT": Tried(lambda: hf.PvtForImageClassification(hf.PvtConfig(image_size=64, depths=[1, 1, 1, 1], hidden_sizes=[8, 8, 16, 16], num_attention_heads=[1, 1, 2, 2], num_labels=5)), "*.attention.self.weights", (64, 64), blocks=("pvt.encoder.block.0.0",), branches=8, grids={256: Patches((16, 16), 0, (4, 4)), 4: Patches((2, 2), 0, (32, 32)), 5: Patches((2, 2), 1, (32, 32))}),
     "HF SegFormer": Tried(lambda: hf.SegformerForImageClassification(hf.SegformerConfig(depths=[1, 1, 1, 1], hidden_sizes=[8, 8, 16, 16], num_attention_heads=[1, 1, 2, 2], num_labels=5)), "*.attention.weights", (64, 64), blocks=("segformer.stages.0.blocks.0",), branches=8, grids={256: Patches((16, 16), 0, (4, 4)), 4: Patches((2, 2), 0, (32, 32)), 5: Patches((2, 2), 1, (32, 32))}, reads="patches"),
     "HF ViTDet": Tried(lambda: hf.VitDetModel(hf.VitDetConfig(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, image_size=32, pretrain_image_size=32, patch_size=8)), "*.attention.weights", blocks=("encoder.layer.0", "encoder.layer.1"), positions=lambda m: m.embeddings.position_embeddings[0, 1:].unflatten(0, (4, 4))),

@@ -75,9 +75,8 @@ def hooked(model: nn.Module, names: list[str], hook: Callable[..., Any]) -> Iter
 def ends(model: nn.Module, images: Tensor, names: list[str]) -> dict[str, tuple[Tensor, Tensor]]:
     """Input and output of modules by name; of several tensors the first."""
     found: dict[str, tuple[Tensor, Tensor]] = {}
-    with hooked(
-        model, names, lambda name, x, y: found.update({name: (x.clone(), first(y).clone())})
-    ):
+    keep = lambda name, x, y: found.update({name: (x.clone(), first(y).clone())})  # noqa: E731
+    with hooked(model, names, keep):
         model(images)
     return found
 
@@ -108,12 +107,37 @@ def mean_distance(weights: Tensor, where: range, apart: Tensor) -> Tensor:
     return ((between * apart).sum(-1) / between.sum(-1)).mean((0, 2))
 
 
+def spread(weights: Tensor, side: int, window: int, shift: int) -> Tensor:
+    """``[images, heads, tokens, tokens]`` of weights in shifted windows of a square grid."""
+    padded = torch.full([-(-side // window) * window] * 2, -1)
+    padded[:side, :side] = torch.arange(side**2).view(side, side)
+    rolled = padded.roll((-shift, -shift), (0, 1))
+    windows = [piece.flatten() for rows in rolled.split(window) for piece in rows.split(window, 1)]
+    per_image = weights.unflatten(0, (-1, len(windows)))
+    full = torch.zeros(len(per_image), weights.shape[1], side**2, side**2)
+    for i, tokens in enumerate(windows):
+        for a, query in enumerate(tokens):
+            for b, key in enumerate(tokens):
+                if query >= 0 and key >= 0:
+                    full[:, :, query, key] = per_image[:, i, :, a, b]
+    return full
+
+
+def merged(rows: Tensor, count: int) -> Tensor:
+    """``[images, count, more]``: the mean of each 2 x 2 tokens of a square grid, if not as many."""
+    if rows.shape[1] == count:
+        return rows
+    half = math.isqrt(count)
+    return rows.unflatten(1, (half, 2, half, 2)).mean((2, 4)).flatten(1, 2)
+
+
 def rolled_out(weights: list[Tensor]) -> list[Tensor]:
     """Products of (A + I) / 2, a mean over heads, from the first block on."""
-    eye = torch.eye(weights[0].shape[-1]).double()
-    products = [(weights[0].double().mean(1) + eye) / 2]
-    for one in weights[1:]:
-        products.append((one.double().mean(1) + eye) / 2 @ products[-1])
+    products, rows = [], torch.eye(weights[0].shape[-1]).double()[None]
+    for one in weights:
+        mixed = one.double().mean(1) + torch.eye(one.shape[-1])
+        rows = mixed / mixed.sum(-1, keepdim=True) @ merged(rows, one.shape[-1])
+        products.append(rows)
     return products
 
 
@@ -122,8 +146,8 @@ def relevances(weights: list[Tensor]) -> list[Tensor]:
     total = torch.eye(weights[0].shape[-1]).double().expand(len(weights[0]), -1, -1)
     totals = []
     for one in weights:
-        slope = torch.zeros_like(one) if one.grad is None else one.grad
-        total = total + (one.detach() * slope).double().clamp(min=0).mean(1) @ total
+        total = merged(total, one.shape[-1])
+        total = total + (one.detach() * one.grad).double().clamp(min=0).mean(1) @ total
         totals.append(total)
     return totals
 

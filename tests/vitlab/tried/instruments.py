@@ -23,12 +23,25 @@ def heard(model: nn.Module, images: Tensor, tried: Tried, edit=None) -> list[Ten
     if edit is None:
         plain = model(images)  # with torch's own kernels
         close(by_hand.first(tried.answer(output)), by_hand.first(tried.answer(plain)), 1e-3, 1e-4)
-    kept = [w for i, w in enumerate(seen) if i not in tried.others]
-    return [w.unflatten(0, (len(images), -1)) if w.ndim == 3 else w for w in kept]
+    return [by_head(w, images) for i, w in enumerate(seen) if i not in tried.others]
+
+
+def by_head(weights: Tensor, images: Tensor) -> Tensor:
+    """``[images, heads, ...]``, also of those that have heads and images on one axis."""
+    return weights.unflatten(0, (len(images), -1)) if weights.ndim == 3 else weights
 
 
 def between_tokens(model: nn.Module, images: Tensor, tried: Tried) -> list[Tensor]:
-    return [w for w in heard(model, images, tried) if w.shape[-1] == w.shape[-2]]
+    return over_the_grid(
+        [w for w in heard(model, images, tried) if w.shape[-1] == w.shape[-2]], tried
+    )
+
+
+def over_the_grid(weights: list[Tensor], tried: Tried) -> list[Tensor]:
+    """Between all tokens, also where the source says that attention is in windows."""
+    if not tried.windows:
+        return weights
+    return [by_hand.spread(w, *at) for w, at in zip(weights, tried.windows, strict=True)]
 
 
 def recorded(model: nn.Module, images: Tensor, tried: Tried) -> None:
@@ -55,7 +68,8 @@ def attention_distance(model: nn.Module, images: Tensor, tried: Tried) -> None:
 def rollout(model: nn.Module, images: Tensor, tried: Tried) -> None:
     found = analysis.rollout(model, images, grid=tried.give, read=told(tried))
     known = by_hand.rolled_out(between_tokens(model, images, tried))
-    close(found.matrices, torch.stack(known))
+    for matrices, product in zip(found.matrices, known, strict=True):
+        close(matrices, product)
     read = read_by_the_head(known[-1], model, images, tried)
     close(found.patches[-1], read / read.sum(1, keepdim=True))
 
@@ -67,36 +81,37 @@ def told(tried: Tried) -> list[int] | None:
 
 def read_by_the_head(matrices: Tensor, model: nn.Module, images: Tensor, tried: Tried) -> Tensor:
     """What those tokens take from the patches that the architecture's source reads."""
-    where = tried.grids[matrices.shape[-1]].where
+    where, rows = (tried.grids[count].where for count in (matrices.shape[-1], matrices.shape[1]))
     share = torch.zeros(matrices.shape[:2], dtype=torch.float64)
     if tried.reads == "pool":  # by the first query, of which other architectures have no more
         with by_hand.softmaxes(len(images)) as seen:
             model(images)
-        pool = seen[tried.others[0]]
-        share[:] = (pool.unflatten(0, (len(images), -1)) if pool.ndim == 3 else pool)[:, :, 0].mean(
-            1
-        )
+        share[:] = by_head(seen[tried.others[0]], images)[:, :, 0].mean(1)
     else:
-        share[:, {"first": [0], "patches": where}.get(tried.reads, list(tried.reads))] = 1
+        share[:, {"first": [0], "patches": rows}.get(tried.reads, list(tried.reads))] = 1
     return (share[:, None] @ matrices.double() / share.sum(1)[:, None, None])[:, 0, where]
 
 
 def relevance(model: nn.Module, images: Tensor, tried: Tried) -> None:
-    found = analysis.relevance(
-        model, images, torch.tensor([1, 3]), grid=tried.give, read=told(tried)
-    )
+    how = {"grid": tried.give, "read": told(tried)}
+    found = analysis.relevance(model, images, torch.tensor([1, 3]), **how)
     with torch.enable_grad(), by_hand.softmaxes(len(images)) as seen:
         logits = tried.answer(model(images.clone().requires_grad_()))
         (logits[0, 1] + logits[1, 3]).backward()
-    weights = [w for i, w in enumerate(seen) if i not in tried.others]
-    grads = [w.grad for w in weights]
-    weights = [w.detach().unflatten(0, (len(images), -1)) if w.ndim == 3 else w for w in weights]
-    for weight, grad in zip(weights, grads, strict=True):
-        weight.grad = None if grad is None else grad.reshape(weight.shape)
-    known = by_hand.relevances([w for w in weights if w.shape[-1] == w.shape[-2]])
-    close(found.matrices, torch.stack(known))
-    assert (found.matrices[0, 0] != torch.eye(len(found.matrices[0, 0]))).any()
-    rest = known[-1] - torch.eye(known[-1].shape[-1])
+    square, slopes = [], []
+    for w in (w for i, w in enumerate(seen) if i not in tried.others):
+        if w.shape[-1] == w.shape[-2]:
+            square.append(by_head(w.detach(), images))
+            slopes.append(by_head(torch.zeros_like(w) if w.grad is None else w.grad, images))
+    square, slopes = over_the_grid(square, tried), over_the_grid(slopes, tried)
+    for weights, slope in zip(square, slopes, strict=True):
+        weights.grad = slope
+    known = by_hand.relevances(square)
+    for matrices, total in zip(found.matrices, known, strict=True):
+        close(matrices, total)
+    eye = torch.eye(len(found.matrices[0][0]))
+    assert (found.matrices[0][0] != eye).any()
+    rest = known[-1] - by_hand.merged(eye[None], known[-1].shape[1])
     close(found.patches[-1], read_by_the_head(rest, model, images, tried))
 
 
@@ -118,8 +133,7 @@ def head_importance(model: nn.Module, images: Tensor, tried: Tried) -> None:
             def silenced(at: int, w: Tensor, i: int = i, head: int = head) -> Tensor:
                 if at == numbers[i]:
                     w = w.clone()
-                    heads = w.unflatten(0, (len(images), -1)) if w.ndim == 3 else w
-                    heads[:, head] = 0
+                    by_head(w, images)[:, head] = 0
                 return w
 
             with by_hand.softmaxes(len(images), silenced):

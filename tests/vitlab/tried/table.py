@@ -26,7 +26,7 @@ MARKS = "<!-- what follows is written by python -m tests.vitlab.tried.table -->\
 Cells = dict[str, str]  # by instrument: "works", or what minivit said when it refused
 # What a refusal says, in short.
 REASONS = {
-    r"\[windows, heads": "attention is in windows",
+    r"\[windows, heads|each in one window": "attention is in windows",
     r"such as channels": "attention is between channels",
     r"computes no attention|no attention weights were computed": "no attention",
     r"told apart": "one axis holds heads and images",
@@ -103,11 +103,9 @@ def page(table: Mapping[str, Cells]) -> str:
         libraries.setdefault(name.partition(" ")[0], []).append(row(name, cells))
     titles = {"HF": "Hugging Face transformers"}
     head = "| model and attention | refused |\n|---|---|"
-    parts = [
-        "\n".join([f"\n## {titles.get(library, library)}\n", head, *rows, ""])
-        for library, rows in libraries.items()
-    ]
-    return "".join(parts)
+    tables = ("\n".join([head, *rows, ""]) for rows in libraries.values())
+    names = (titles.get(library, library) for library in libraries)
+    return "".join(f"\n## {name}\n\n{table}" for name, table in zip(names, tables, strict=True))
 
 
 def main(names: list[str]) -> None:

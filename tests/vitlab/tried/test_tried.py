@@ -1,13 +1,20 @@
 """Everybody's architectures: each instrument's numbers are those by hand, or it refuses in words."""
 
 import json
+import random
+import subprocess
+import sys
 
 import pytest
+import timm
 import torch
 
 import minivit
+from book.tools.address import ROOT
+from tests.parity import draw
 from tests.refusals import unchecked
-from tests.vitlab.tried.architectures import ARCHITECTURES, Patches, Tried
+from tests.vitlab.tried import instruments
+from tests.vitlab.tried.architectures import ARCHITECTURES, TIMM, Patches, Tried
 from tests.vitlab.tried.instruments import INSTRUMENTS
 from tests.vitlab.tried.table import MARKS, PAGE, TABLE, built, page, tried
 from vitlab import instruments as analysis
@@ -51,6 +58,11 @@ def test_the_table_is_whole_and_its_page_made_of_it():
     assert PAGE.read_text(encoding="utf-8").partition(MARKS)[2] == page(STORED)
 
 
+def test_what_is_computed_by_hand_knows_nothing_of_ours():
+    code = "import sys, tests.vitlab.tried.by_hand; sys.exit(bool({'minivit', 'vitlab'} & {*sys.modules}))"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
 @pytest.mark.parametrize("instrument", [name for name in INSTRUMENTS if name != "record"])
 def test_the_numbers_of_another_model_would_be_seen(instrument, monkeypatch):
     about = ARCHITECTURES["timm ViT with registers"]
@@ -60,8 +72,34 @@ def test_the_numbers_of_another_model_would_be_seen(instrument, monkeypatch):
         parameter.mul_(1.3)
     with torch.no_grad():
         INSTRUMENTS[instrument](model, images, about)
-        monkeypatch.setattr(
-            analysis, instrument, lambda _, *args, **how: right(other, *args, **how)
-        )
+        of_other = lambda _, *args, **how: right(other, *args, **how)  # noqa: E731
+        monkeypatch.setattr(analysis, instrument, of_other)
         with pytest.raises(AssertionError):
             INSTRUMENTS[instrument](model, images, about)
+
+
+SEED, NAMES = 47, timm.list_models("*patch*")
+
+
+def about(name):
+    """What an architecture's source says: it reads by ``global_pool``, or two tokens if distilled."""
+    model = draw(timm.create_model(name, **TIMM)).eval()
+    extra = getattr(model, "num_prefix_tokens", 0)
+    weights = "blocks.*.attn.weights" if model.global_pool == "map" else "*.weights"
+    reads = {"token": "first", "avg": "patches", "map": "pool"}[model.global_pool]
+    if "Distilled" in type(model).__name__:
+        reads = 0, 1
+    grids = {16 + extra: Patches((4, 4), extra)}
+    return model, Tried(lambda: model, weights, grids=grids, reads=reads, others=(2,))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", random.Random(SEED).sample(NAMES, 10))
+def test_what_is_drawn_by_lot_has_the_numbers_by_hand(name):
+    model, tried = about(name)
+    images = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        instruments.recorded(model, images, tried)
+        instruments.attention_distance(model, images, tried)
+        instruments.rollout(model, images, tried)
+        instruments.relevance(model, images, tried)

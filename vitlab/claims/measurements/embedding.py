@@ -45,7 +45,7 @@ def reach_of_embedding(subject: Subject) -> Measured:
     """Pixels beyond the window of a patch embedding, or of a whole stem of convolutions, that reach
     an output of it; of one image."""
     model, image = subject.model, subject.images[:1]
-    parts.attention_of(model, image)  # nobody claims this of a convolutional network
+    parts.require_attention(model, image)
     names = stem_of(model, image)
     field = receptive_field(model, image, names[-1])
     beyond = field.support.clone()
@@ -77,7 +77,7 @@ def reach_without_addition(subject: Subject) -> Measured:
 def narrower(subject: Subject) -> Measured:
     """1 if tokens have fewer numbers than patches have pixel values, 0 if not."""
     model, image = subject.model, subject.images[:1]
-    parts.attention_of(model, image)
+    parts.require_attention(model, image)
     grids = Places(model, image).grids
     require(grids, "has no convolution, so its patches are not known")
     names = parts.row_of_layers(model, image)

@@ -16,7 +16,7 @@ from vitlab.claims.measuring import Measured, Subject, measures, require
 from vitlab.instruments import spectrum
 from vitlab.inversion import invert_block, sign_change
 
-NUMBERS = 2048  # of an input, at most, of which the whole derivative is computed
+NUMBERS = 4096  # of an input, at most, of which the whole derivative is computed
 LIMIT = f"derivatives are limited to {NUMBERS:,}"
 MARGIN = 1e3  # of a sign that no rounding could turn
 FEW = 6  # images whose blocks are inverted
@@ -30,7 +30,7 @@ def constants_kept(subject: Subject) -> Measured:
     """Relative error of the outputs' difference being the inputs', for tokens that differ by a
     constant each, which no LayerNorm can tell apart; the largest of all blocks."""
     model, images = exact(subject, 3)
-    parts.attention_of(model, images)
+    parts.require_attention(model, images)
     errors = []
     for name in parts.row_of_layers(model, images):
         block, x = sublayer(model, name, images)
@@ -90,7 +90,7 @@ def ranks(subject: Subject, first: bool = False) -> Float64[Tensor, "layers"]:
 @measures("C16", slow=True, untrained=True)
 def lost_by_blocks(subject: Subject) -> Measured:
     """Fall of the derivative's rank from what the first block reads to what the last one gives."""
-    parts.attention_of(subject.model, subject.images)
+    parts.require_attention(subject.model, subject.images)
     by_layer = ranks(subject, first=True)
     return Measured((by_layer[0] - by_layer[-1]).item(), curves={"rank": by_layer})
 

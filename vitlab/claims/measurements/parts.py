@@ -17,6 +17,7 @@ from vitlab.instruments.residuals import branches
 from vitlab.instruments.running import evaluating
 
 FIRST = "first map"  # what the first block reads
+NO_ATTENTION = "has no attention in a residual branch"
 
 
 def sublayers(model: nn.Module, images: Tensor) -> tuple[list[str], list[str]]:
@@ -50,7 +51,7 @@ def mlps_of(model: nn.Module, images: Tensor) -> list[str]:
 def attention_of(model: nn.Module, images: Tensor) -> list[str]:
     """The branches with attention, at least one."""
     attention, _ = sublayers(model, images)
-    require(attention, "has no attention in a residual branch")
+    require(attention, NO_ATTENTION)
     return attention
 
 
@@ -60,6 +61,11 @@ def attends(model: nn.Module, images: Tensor) -> bool:
         return bool(attentions(model, images))
     except ValueError as error:
         return "computes no attention" not in str(error)
+
+
+def require_attention(model: nn.Module, images: Tensor) -> None:
+    """Refuses a model of which nobody claims this; in its blocks attention may be anywhere."""
+    require(attends(model, images[:1]), NO_ATTENTION)
 
 
 def compared(subject: Subject) -> tuple[nn.Module, nn.Module]:

@@ -7,7 +7,7 @@ from jaxtyping import Float64
 from torch import Tensor, nn
 
 from minivit.recording import one, runnable
-from vitlab.claims.measurements.parts import attention_of, compared, outputs, row_of_layers
+from vitlab.claims.measurements.parts import compared, outputs, require_attention, row_of_layers
 from vitlab.claims.measurements.subjects import groups, second
 from vitlab.claims.measuring import Measured, Subject, measures, require
 from vitlab.instruments import CKA, localisation
@@ -117,7 +117,7 @@ def inside(model: nn.Module, block: str) -> list[str]:
 def where_taken(subject: Subject) -> Measured:
     """Mean CKA between blocks by their outputs, less by the norms or activations least alike."""
     model = subject.model
-    attention_of(model, subject.images)
+    require_attention(model, subject.images)
     row = row_of_layers(model, subject.images)
     shared = [tap for tap in inside(model, row[0]) if all(tap in inside(model, b) for b in row)]
     require(shared and len(row) > 1, "its blocks share no names of norms or activations")

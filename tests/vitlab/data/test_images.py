@@ -1,13 +1,72 @@
+"""Photographs, planted digits and shapes that are drawn."""
+
 import hashlib
 import re
+import socket
 
 import pytest
 import torch
 import torch.nn.functional as F
+from skimage import data
 
 from vitlab.data import load_data
 from vitlab.data.patterns import TEXTURES
+from vitlab.data.photographs import PHOTOGRAPHS, crops, photograph
+from vitlab.data.planted import plant_digits
 from vitlab.data.shapes import CLASSES, draw_shapes
+
+
+@pytest.mark.parametrize("name", PHOTOGRAPHS)
+def test_a_photograph_is_what_scikit_image_gives_without_asking_the_network(name, monkeypatch):
+    monkeypatch.setattr(socket, "socket", None)
+    theirs = torch.from_numpy(getattr(data, name)())
+    theirs = theirs.permute(2, 0, 1) if theirs.ndim == 3 else theirs.expand(3, -1, -1)
+    assert torch.equal(photograph(name), theirs)
+    assert PHOTOGRAPHS[name].startswith(("CC0", "public domain"))
+
+
+def test_crops_come_from_the_photographs_they_name_and_depend_on_the_seed_alone():
+    images, names = crops(60, (24, 16), seed=1, names=("chelsea", "grass"))
+    assert images.shape == (60, 3, 24, 16) and images.dtype == torch.uint8
+    grey = [image.unique(dim=0).shape[0] == 1 for image in images]
+    assert set(names) == {"chelsea", "grass"}
+    assert grey == [name == "grass" for name in names]
+    assert torch.equal(crops(5)[0], crops(9)[0][:5])
+    assert torch.equal(crops(5, seed=2)[0], crops(5, seed=2)[0])
+    assert not torch.equal(crops(5, seed=2)[0], crops(5, seed=3)[0])
+    with pytest.raises(ValueError, match="expected one of astronaut, chelsea, .*: got 'mona_lisa'"):
+        photograph("mona_lisa")
+    with pytest.raises(ValueError, match="301 pixels or more in chelsea: got 300 x 451"):
+        crops(1, 301, names=("chelsea",))
+
+
+def quarter(image, index):
+    """One of the four 8 x 8 parts."""
+    row, column = divmod(int(index), 2)
+    return image[0, 8 * row : 8 * row + 8, 8 * column : 8 * column + 8]
+
+
+def test_one_quarter_is_a_digit_of_the_class_whatever_surrounds_it():
+    digits = load_data("DIGITS").test
+    planted = plant_digits(40, part="test", seed=3)
+    pixels = digits.images.flatten(1)
+    for image, label, where in zip(planted.images, planted.labels, planted.quarters, strict=True):
+        for index in range(4):
+            part = quarter(image, index).flatten()
+            same = (pixels == part).all(1)
+            if index == where:
+                assert same.any() and (digits.labels[same] == label).all()
+            else:
+                shuffled = (pixels.sort(1).values == part.sort().values).all(1)
+                assert shuffled.any() and not same.any()
+    assert planted.quarters.unique().tolist() == [0, 1, 2, 3]
+    one, other = plant_digits(20), plant_digits(20, others=5)
+    assert torch.equal(one.labels, other.labels) and torch.equal(one.quarters, other.quarters)
+    for a, b, where in zip(one.images, other.images, one.quarters, strict=True):
+        for index in range(4):
+            assert torch.equal(quarter(a, index), quarter(b, index)) == (index == where)
+    assert torch.equal(one.images, plant_digits(20).images)
+    assert not torch.equal(one.images, plant_digits(20, seed=1).images)
 
 
 def equal(a, b):
@@ -77,5 +136,4 @@ def test_the_data_set_of_shapes_has_three_parts_that_share_no_image():
     data = load_data("SHAPES", size=16, channels=1)
     assert (data.name, data.classes) == ("SHAPES", CLASSES)
     assert [x.images.shape for x in data.parts] == [(n, 1, 16, 16) for n in (8000, 1000, 2000)]
-    rows = {image.numpy().tobytes() for split in data.parts for image in split.images}
-    assert len(rows) == 11000
+    assert len({image.numpy().tobytes() for split in data.parts for image in split.images}) == 11000
