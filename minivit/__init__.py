@@ -12,7 +12,7 @@ from minivit.files import save
 from minivit.hybrid import Hybrid, HybridConfig
 from minivit.loading import load
 from minivit.mixer import Mixer, MixerConfig
-from minivit.model import check_attention
+from minivit.model import check_attention, checked_sizes
 from minivit.preprocessing import Preprocess
 from minivit.recording import record
 from minivit.replacing import replace
@@ -49,6 +49,9 @@ __all__ = [
     "scaled_dot_product_attention",
     "transplant",
 ]
+
+
+MultiHeadAttention.__init__ = checked_sizes(MultiHeadAttention.__init__)  # type: ignore[method-assign]
 
 
 @wraps(vit.attention_weights)

@@ -3,6 +3,8 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import signature
 from types import UnionType
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -111,6 +113,20 @@ def expected(hint: Any, kind: Callable[[Any], Kind]) -> Kind:
 
     said = f"each {words[0]}" if len(set(words)) == 1 else ", ".join(words)
     return f"a tuple whose{'' if ... in arguments else f' {len(words)}'} entries are {said}", fits
+
+
+def checked_sizes(init: Callable[..., None]) -> Callable[..., None]:
+    """The same constructor of an attention; TypeError where a size or a dropout is none."""
+    kinds = {"dim": int, "heads": int, "dropout": Fraction, "attention_dropout": Fraction}
+
+    @wraps(init)
+    def checked(*args: Any, **kwargs: Any) -> None:
+        for name, value in signature(init).bind(*args, **kwargs).arguments.items():
+            if name in kinds and not KINDS[kinds[name]][1](value):
+                raise TypeError(f"expected {KINDS[kinds[name]][0]} as {name}: got {value!r}")
+        init(*args, **kwargs)
+
+    return checked
 
 
 def check_rule(config: Any, holds: bool, rule: str) -> None:

@@ -132,10 +132,12 @@ def _kind(hint: Any) -> model.Kind:
     if origin is Callable:
         return "a function", callable
     if origin is not None and issubclass(origin, Mapping):
-        words, fits = model.expected(options[1], _kind)
+        (key, keys_fit), (words, fits) = (model.expected(option, _kind) for option in options)
         return (
-            f"a mapping to {words.removeprefix('a ')}s",
-            lambda x: isinstance(x, origin) and all(map(fits, x.values())),
+            f"a mapping from {key} to {words}",
+            lambda x: (
+                isinstance(x, origin) and all(map(keys_fit, x)) and all(map(fits, x.values()))
+            ),
         )
     if origin is not None:  # such as an iterable of tensors
         words, fits = model.expected(options[0], _kind)

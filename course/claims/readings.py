@@ -33,7 +33,9 @@ class Readings:
 
     @property
     def all(self) -> dict[str, Measured]:
-        return {f"{steps:,} steps": self.by_steps[steps] for steps in self.by_steps} | self.others
+        return {
+            f"{steps:,} steps": self.by_steps[steps] for steps in sorted(self.by_steps)
+        } | self.others
 
 
 def readings(

@@ -27,6 +27,7 @@ class Split:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @checked
     def __getitem__(self, index: Int64[Tensor, " some"]) -> "Split":
         """The images with these indices, in this order."""
         return Split(self.images[index], self.labels[index])

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from vitlab.inversion.solvers import Batch, Numbers
-from vitlab.krylov.batches import Operator, norms
+from vitlab.krylov.batches import Operator, finite, norms
 from vitlab.krylov.products import Linearisation, linearise
 
 Vectors = Float[Tensor, "k n"]  # flat images, some of a batch
@@ -113,4 +113,5 @@ def noise(like: Float[Tensor, "batch *image"], seed: int) -> Float[Tensor, "batc
 @torch.no_grad()
 def shifted_distance(function: Operator, image: Batch, std: float, seed: int = 0) -> Numbers:
     """How far an activation moves when the image is shifted by a little noise: the criterion."""
-    return norms(function(image + std * noise(image, seed)) - function(image))
+    moved = function(image + std * noise(image, seed)) - function(image)
+    return norms(finite(moved, "an activation"))

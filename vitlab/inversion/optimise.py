@@ -58,6 +58,7 @@ def decibels(
     expect(not (distance < 0).any(), "distances from 0", "some below")
     flat = image.flatten(1)
     peak = (flat.amax(1) - flat.amin(1)) * flat.shape[1] ** 0.5
+    expect((peak > 0).all(), "images each of two values or more", "a constant one")
     return 20 * torch.log10(peak.view(-1, *[1] * (distance.ndim - 1)) / distance)
 
 
