@@ -93,7 +93,11 @@ def tried(call: valid.Call, parameter: str, bad: Any, twin: Any, usual: Any, hug
     if finite(bad) and not huge and not finite(result) and finite(usual):
         return "wrong", "gives what is not finite", shown
     computes = call.name not in ("branches", "freeze")  # but give or change what will
-    lost = computes and finite(result) and any(isinstance(part, torch.Tensor) for _, part in leaves(bad))
+    lost = (
+        computes
+        and finite(result)
+        and any(isinstance(part, torch.Tensor) for _, part in leaves(bad))
+    )
     if not finite(bad) and (lost or (isinstance(bad, float) and isnan(bad))):
         return "wrong", "takes no notice of what is not finite", shown
     empty = isinstance(result, torch.Tensor) and (result.is_meta or not result.numel())

@@ -19,6 +19,7 @@ from vitlab.krylov.batches import Operator, norms, or_one, random_like
 from vitlab.krylov.methods import singular_values
 from vitlab.krylov.products import linearise
 
+LARGEST = 1e6  # number in tokens, which no block comes near
 PATIENCE = 50  # iterations without a smaller residual, after which the fixed point is given up
 
 
@@ -112,11 +113,18 @@ def _fixed_point(branch: Operator, y: Tensor, iterations: int) -> tuple[Tensor, 
     return best_x, residuals, best
 
 
+def usual(tokens: Tokens) -> Tokens:
+    """The same tokens; refused where no block gives such numbers."""
+    largest = tokens.abs().max().item()
+    expect(largest < LARGEST, f"tokens such as a block gives, below {LARGEST:g}", f"{largest:g}")
+    return tokens
+
+
 def invert_block(
     block: nn.Module, y: Tokens, mask: Tensor | None = None, newton: int = 50
 ) -> ResidualPreimage:
     """Finds the tokens that a block maps to ``y``: its branches are undone, the last one first."""
-    x = y
+    x = usual(y)
     iterations = torch.zeros(len(y), dtype=torch.long, device=y.device)
     rate = torch.full_like(y[:, 0, 0], torch.nan)
     needed = torch.zeros_like(iterations).bool()

@@ -15,14 +15,13 @@ from vitlab.calls import activation, expect, refuse_training
 from vitlab.inversion.criterion import noise
 from vitlab.inversion.embedding import Told, linear_guess
 from vitlab.inversion.optimise import in_dtype, invert
-from vitlab.inversion.residual import branches, invert_block
+from vitlab.inversion.residual import branches, invert_block, usual
 from vitlab.inversion.solvers import Numbers, relative_residual, solved
 
 STARTS = 8  # around the guess, where the guess itself failed
 AROUND = 0.5  # standard deviation of the noise that makes them
 TRIED = 100  # steps of L-BFGS from each of them, before all but one are given up
 NEWTON = 10  # steps at most for a branch: where trained ones took more, they led to other tokens
-LARGEST = 1e6  # number in tokens, which no block comes near
 FAILED = 1e-8  # relative residual of a block, above which going on through it is useless
 
 
@@ -109,8 +108,7 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
     extra = 0 if model.class_token is None else model.class_token.shape[1]  # with registers
     shape = [extra + math.prod(model.config.grid), model.config.dim]
     expect([*tokens.shape[1:]] == shape, f"tokens [batch, {shape[0]}, {shape[1]}]", [*tokens.shape])
-    largest = tokens.abs().max().item()
-    expect(largest < LARGEST, f"tokens such as a block gives, below {LARGEST:g}", f"{largest:g}")
+    usual(tokens)
     refuse_training(model)
     for block in model.blocks[: names.index(at) + 1]:
         branches(block)  # raises where a block has no way back
