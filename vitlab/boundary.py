@@ -104,6 +104,8 @@ def _check(name: str, value: Any, hint: Any, beside: Mapping[str, Any]) -> None:
         others = ", ".join(f"{k} {list(t.shape)}" for k, t in tensors.items())
         with jaxtyped("context"):
             expected += f" that fits {others}" * fits(value)
+    elif not all(map(_dense, leaves)):
+        expected = "a dense tensor"
     elif not all(map(_finite, leaves)):
         expected = "finite real numbers"
     elif not all(least <= number <= most for number in numbers):
@@ -142,7 +144,8 @@ def _kind(hint: Any) -> model.Kind:
     if origin is not None:  # such as an iterable of tensors
         words, fits = model.expected(options[0], _kind)
         others = (str, Mapping, Tensor, np.ndarray) if options[0] is Tensor else (str, Mapping)
-        return f"an iterable of {words.removeprefix('a ')}s", lambda x: (
+        several = words.replace("a mapping", "mappings") if "mapping" in words else f"{words}s"
+        return f"an iterable of {several.removeprefix('a ')}", lambda x: (
             isinstance(x, origin) and not isinstance(x, others)
             and (not isinstance(x, list | tuple) or all(map(fits, x)))
         )  # fmt: skip
@@ -157,8 +160,11 @@ def _kind(hint: Any) -> model.Kind:
 def _finite(value: Any) -> bool:
     if not isinstance(value, Tensor):
         return True
-    dense = not value.is_meta and value.layout == torch.strided
-    return dense and not value.is_complex() and bool(value.isfinite().all())
+    return not value.is_complex() and bool(value.isfinite().all())
+
+
+def _dense(value: Any) -> bool:
+    return not isinstance(value, Tensor) or (value.layout == torch.strided and not value.is_meta)
 
 
 def _said(value: Any) -> str:
