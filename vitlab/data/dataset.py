@@ -28,7 +28,7 @@ class Split:
         return len(self.labels)
 
     @checked
-    def __getitem__(self, index: Int64[Tensor, " some"]) -> "Split":
+    def __getitem__(self, index: Int64[Tensor, " some"] | list[int]) -> "Split":
         """The images with these indices, in this order."""
         return Split(self.images[index], self.labels[index])
 
