@@ -40,7 +40,7 @@ PARTS = {
     "minivit": Part(["minivit"], 3_900, 27),
     "vitlab": Part(["vitlab"], 11_590, 110),
     **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][4:]},
-    "course": Part(["course"], 8_890),
+    "course": Part(["course"], 8_900),
     "studies": Part(["studies"], 4_960),
     "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_190),
     "all Python but tests": Part(FLOORS[""], 33_540),

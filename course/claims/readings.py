@@ -28,14 +28,15 @@ class Readings:
     @property
     def asked(self) -> dict[str, Measured]:
         """Those that must give the same word: the two longest, and the others."""
-        longest = sorted(self.by_steps)[-2:]
-        return {f"{steps:,} steps": self.by_steps[steps] for steps in longest} | self.others
+        return self._named(sorted(self.by_steps)[-2:])
 
     @property
     def all(self) -> dict[str, Measured]:
-        return {
-            f"{steps:,} steps": self.by_steps[steps] for steps in sorted(self.by_steps)
-        } | self.others
+        return self._named(sorted(self.by_steps))
+
+    def _named(self, stops: Sequence[int]) -> dict[str, Measured]:
+        by_steps = {f"{steps:,} steps": self.by_steps[steps] for steps in stops}
+        return by_steps | dict(sorted(self.others.items()))
 
 
 def readings(

@@ -6,6 +6,7 @@ It is the cosine of the centred Gram matrices ``X X^T``, taken as vectors (Kornb
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from typing import Any
 
 import torch
 from jaxtyping import Float, Float64, Shaped
@@ -84,7 +85,7 @@ class CKA:
         self._between, self._rows, self._columns = torch.zeros(3, 1, dtype=torch.float64)
 
     @checked
-    def update(self, x: Mapping[str, Tensor], y: Mapping[str, Tensor] | None = None) -> None:
+    def update(self, x: Mapping[Any, Tensor], y: Mapping[Any, Tensor] | None = None) -> None:
         """Adds a batch: representations ``[batch, ...]`` by name, in the rows and in the columns.
 
         A batch has four images or more, or two, if biased.
