@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import torch
 from jaxtyping import Float64
@@ -121,7 +121,7 @@ def relevance(
         rows.append(totals)
         found = found or reading(model, first, at[-1], read)
         reads.append(found.of(model, batch))
-    return _paths(at, steps, rows, torch.cat(reads), less=1)
+    return _paths(at, steps, rows, torch.cat(reads), from_identity=True)
 
 
 def _steps(at: list[Layout]) -> list[Tensor | None]:
@@ -147,15 +147,17 @@ def _paths(
     steps: list[Tensor | None],
     rows: list[list[Tensor]],
     read: Float64[Tensor, "batch tokens"],
-    less: int = 0,
+    *,
+    from_identity: bool = False,
 ) -> Paths:
-    """What the matrices after each block, of batches, say; ``less`` times those before are none."""
+    """What matrices after each block say, of batches; without the identity if they began with it."""
     matrices = [torch.cat(batches) for batches in zip(*rows, strict=True)]
-    starts = [less * torch.eye(at[0].tokens, dtype=torch.float64)]
-    for step in steps:
-        starts.append(_merged(step, starts[-1]))
+    starts: Sequence[Tensor | float] = [0.0] * len(at)
+    if from_identity:
+        eye = torch.eye(at[0].tokens, dtype=torch.float64)
+        starts = [*accumulate(steps, lambda rows, step: _merged(step, rows), initial=eye)][1:]
     onto, patches = read, []
-    for matrix, start, step in [*zip(matrices, starts[1:], steps, strict=True)][::-1]:
+    for matrix, start, step in [*zip(matrices, starts, steps, strict=True)][::-1]:
         owed = torch.einsum("b i, b i j -> b j", onto, matrix - start)
         patches.append(owed[:, at[0].where])
         onto = onto if step is None else onto @ step
