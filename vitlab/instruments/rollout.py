@@ -150,7 +150,7 @@ def _paths(
     *,
     from_identity: bool = False,
 ) -> Paths:
-    """What matrices after each block say, of batches; without the identity if they began with it."""
+    """What matrices after each block say, by batches; less the identity that they began with."""
     matrices = [torch.cat(batches) for batches in zip(*rows, strict=True)]
     starts: Sequence[Tensor | float] = [0.0] * len(at)
     if from_identity:
