@@ -78,8 +78,8 @@ class ClassTokens(torch.nn.Module):
         super().__init__()
         self.model, self.config = model, model.config
 
-    def forward(self, images):
-        return self.model(images).last_hidden_state[:, 0]
+    def forward(self, images, **settings):
+        return self.model(images, **settings).last_hidden_state[:, 0]
 
 
 def comparable(model):

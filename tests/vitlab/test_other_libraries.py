@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch import nn
 
+import vitlab
 from minivit.vit import MLP
 from tests.foreign import EVERY, REPRESENTATIVE, comparable, converted, huggingfaces, timms
-from tests.parity import assert_same, observe, pictures, put, unseen
+from tests.parity import assert_same, given, observe, pictures, put, unseen
 
 
 @pytest.mark.parametrize(("make", "name"), EVERY, ids=[name for _, name in EVERY])
@@ -20,6 +21,20 @@ def test_logits_tokens_and_gradients_are_equal(make, name, dtype):
     expected = observe(comparable(theirs), images)
     assert len(expected) == 4  # of two blocks, logits and gradient
     assert_same(observe(converted(theirs), images), expected)
+
+
+@pytest.mark.parametrize(("make", "name"), EVERY, ids=[name for _, name in EVERY])
+def test_a_copy_for_images_of_another_size_gives_what_its_source_gives_of_them(make, name):
+    theirs, size = make(name), (32, 24)
+    images = pictures(theirs, 32)[..., :24]
+    if make is timms:
+        expected, convert = timms(name, dynamic_img_size=True)(images), vitlab.from_timm
+    else:
+        asked = {} if "Dinov2" in name else {"interpolate_pos_encoding": True}
+        expected, convert = given(comparable(theirs)(images, **asked)), vitlab.from_huggingface
+    before = {key: tensor.clone() for key, tensor in theirs.state_dict().items()}
+    torch.testing.assert_close(convert(theirs, size)(images), expected)
+    assert all(torch.equal(before[key], now) for key, now in theirs.state_dict().items())
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The images of an audit: a folder's, a data set's, or generated ones, as the model reads them."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,13 +16,14 @@ from vitlab.calls import expect
 from vitlab.convert.loaded_model import LoadedModel
 from vitlab.data.dataset import evenly
 from vitlab.data.loading import SOURCES, load_data
-from vitlab.data.photographs import crops
+from vitlab.data.photographs import PHOTOGRAPHS, crops, photograph
 from vitlab.data.pictures import is_picture, open_picture, walk
 from vitlab.data.shapes import draw_shapes
 
 SIDE = 128  # of generated shapes in pixels, the most that they can have
 CROP = 224  # windows of photographs are at least so wide; the smallest photograph has 300
 OWN = "The user's own images. The figures hold for images like these."
+OF_SKIMAGE = "Photographs that come with scikit-image, few and of many kinds."
 TEST = "The test part of the data set: a model that trained on other parts has not seen it."
 GENERATED = (
     "Generated shapes, and crops of four photographs: enough to see that every measurement runs, "
@@ -56,10 +57,14 @@ class Images:
 
 def images_for(opened: LoadedModel, source: str, count: int, seed: int) -> Images:
     """Reads at most ``count`` images, evenly spaced among those that there are, in mixed order: of
-    a folder, of the test part of ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, or generated."""
+    a folder, of the test part of ``"DIGITS"``, ``"CIFAR10"`` or ``"SHAPES"``, scikit-image's
+    ``"PHOTOGRAPHS"``, or generated."""
     expect(count > 0, "at least one image", f"--count {count}")
     if not source:
         images = _generated(opened, count, seed)
+    elif source == "PHOTOGRAPHS":
+        whole = [photograph(name) for name in list(PHOTOGRAPHS)[:count]]
+        images = Images(_prepared(opened, whole), OF_SKIMAGE, source, unlabelled="they have none")
     elif source in SOURCES:
         data = load_data(source)
         part = data.test[evenly(len(data.test), count)]
@@ -73,7 +78,9 @@ def images_for(opened: LoadedModel, source: str, count: int, seed: int) -> Image
     return replace(images, pixels=images.pixels[order], labels=labels)
 
 
-def _prepared(opened: LoadedModel, images: UInt8[Tensor, "images channels height width"]) -> Tensor:
+def _prepared(
+    opened: LoadedModel, images: Iterable[UInt8[Tensor, "channels height width"]]
+) -> Tensor:
     """Images of a data set as the model reads them."""
     arrays = (image.permute(1, 2, 0).squeeze(2).numpy() for image in images)
     return torch.cat([opened.read(Image.fromarray(array)) for array in arrays])

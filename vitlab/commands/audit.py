@@ -34,7 +34,7 @@ class Audit(Command):
     training, or module:function of your own"""
     images: str = ""
     """a folder of images, of each class in a folder of its own if they have classes; or DIGITS,
-    CIFAR10, SHAPES (default: generated shapes and photographs)"""
+    CIFAR10, SHAPES, PHOTOGRAPHS (default: generated shapes, and crops of photographs)"""
     count: int = 64  # images at most
     claims: str = ""  # such as R46,V33 (default: all that can be measured on one model)
     quick: FlagCreatePairsOff[bool] = False  # leave out what takes long

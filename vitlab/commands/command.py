@@ -13,6 +13,7 @@ from minivit.loading import resized
 from minivit.model import Model
 from minivit.torchvision import from_torchvision
 from vitlab.calls import expect
+from vitlab.convert.dinov2 import NAME, dinov2_small_saliency
 from vitlab.convert.open_model import LIBRARIES, LoadedModel, open_any
 from vitlab.data.loading import Data, load_data
 from vitlab.data.pictures import open_picture
@@ -69,6 +70,9 @@ def open_model(name: str, size: int | None = None) -> LoadedModel:
         raise ValueError(f"{name} does not say how images are prepared: {opened.unprepared}")
     if size is None:
         return opened
+    if name == NAME:  # from its own table of positions
+        model: Model = dinov2_small_saliency(image_size=size)
+        return replace(opened, model=model, preprocess=model.preprocess)
     if not isinstance(opened.model, Model):
         raise ValueError(f"--size is for minivit's own models: got {name} --size {size}")
     model = resized(opened.model, size)

@@ -11,6 +11,7 @@ from minivit.patches import pair
 from vitlab.calls import expect
 from vitlab.commands import command
 from vitlab.commands.command import Command, ModelName, OfModel
+from vitlab.convert.dinov2 import INSTALL, NAME
 from vitlab.convert.onnx import export
 from vitlab.extras import device_of
 from vitlab.training.evaluate import as_csv, by_class, confusion, logits_of, matrix_rows, scores_of
@@ -72,4 +73,5 @@ class Models:
 
     def run(self, typed: str) -> int:
         print(minivit.models())
+        print(f"and {NAME}: {INSTALL}")
         return 0

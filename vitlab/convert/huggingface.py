@@ -1,21 +1,26 @@
 """Hugging Face's vision transformers, opened by name or as minivit's: the same numbers."""
 
+import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
-from minivit.patches import pair
+from minivit.patches import grid_of, pair
 from minivit.preprocessing import Preprocess
+from minivit.shapes import Size
 from minivit.vit import ViT
 from vitlab.convert.loaded_model import LoadedModel, attempt, fetching, library, ready
 from vitlab.convert.state_dict import convert_state_dict, module_settings
 
+POSITIONS = r"embeddings\.position_embeddings?(\.weight)?$"
 # Parts of a key: transformers', ours.
 NAMES = {
     r"^(vision_model|vit|deit|dinov2|dinov2_with_registers)\.": "",
     r"^embeddings\.patch_embeddings?\.(projection\.)?": "patch_embedding.projection.",
-    r"^embeddings\.position_embeddings?(\.weight)?$": "positions.table",
+    rf"^{POSITIONS}": "positions.table",
     r"^embeddings\.(cls_token|class_embedding)$": "class_token",
     r"^embeddings\.(register_tokens|distillation_token)$": "registers",
     r"^(encoder\.)?layers?\.": "blocks.",
@@ -56,10 +61,12 @@ TOWERS = {"CLIPModel": "CLIPVisionModelWithProjection", "SiglipModel": "SiglipVi
 RESAMPLE = {2: "bilinear", 3: "bicubic"}  # PIL's numbers
 
 
-def from_huggingface(model: nn.Module) -> ViT:
-    """Makes minivit's ViT of one of Hugging Face's, equal to it at its image size::
+def from_huggingface(model: nn.Module, image_size: Size | None = None) -> ViT:
+    """Makes minivit's ViT of one of Hugging Face's, equal to it at its image size, or at another,
+    to which its positions are resampled as it does so itself::
 
-        model = vitlab.from_huggingface(AutoModel.from_pretrained("facebook/dinov2-small"))
+        theirs = AutoModel.from_pretrained("facebook/dinov2-small")  # of 518 pixels
+        model = vitlab.from_huggingface(theirs, image_size=224)
 
     It takes, with the classes of transformers 5, ViT, DeiT (with a teacher too), DINOv2 with
     registers or without, and the image towers of CLIP and SigLIP. It gives the ``logits`` of a
@@ -74,18 +81,32 @@ def from_huggingface(model: nn.Module) -> ViT:
     if kind not in POOLS:
         timms = "; from_timm takes its timm_model" if hasattr(model, "timm_model") else ""
         raise ValueError(f"expected {', '.join(POOLS)} of transformers: got {kind}{timms}")
-    size = config.image_size
+    own = config.image_size
+    size = pair(image_size or (own if isinstance(own, int) else tuple(own)))
     state = {k: v for k, v in model.state_dict().items() if not any(part in k for part in UNREAD)}
+    state |= _positions_at(model, size) if image_size else {}
     ours = convert_state_dict(
         state,
         NAMES,
         pool=POOLS[kind],
-        image_size=pair(size if isinstance(size, int) else tuple(size)),
+        image_size=size,
         **module_settings(model),
     )
     if classes := huggingface_classes(model):
         ours.classes = classes
     return ours.train(model.training)
+
+
+def _positions_at(model: nn.Module, size: tuple[int, int]) -> dict[str, Tensor]:
+    """The model's table of positions for images of another size, resampled by its own method."""
+    config: Any = model.config
+    (key,) = (key for key in model.state_dict() if re.search(POSITIONS, key))
+    table = model.get_parameter(key).squeeze(0)
+    own, other = (grid_of(each, config.patch_size) for each in (config.image_size, size))
+    tokens = torch.empty(1, len(table) - math.prod(own) + math.prod(other), table.shape[1])
+    embeddings: Any = next(m for m in model.modules() if hasattr(m, "interpolate_pos_encoding"))
+    with torch.no_grad():
+        return {key: embeddings.interpolate_pos_encoding(tokens, *size)}
 
 
 def huggingface_classes(model: Any) -> Sequence[str] | None:

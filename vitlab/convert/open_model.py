@@ -12,12 +12,13 @@ from torch import nn
 from minivit.catalogue import MODELS, TORCHVISION, config_for, shipped, suggest
 from minivit.families import build
 from minivit.files import MODEL, Metadata, describe
-from minivit.import_torchvision import imported
+from minivit.import_torchvision import imported, patch_torchvision_import
 from minivit.loading import fetch, load
 from minivit.model import Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from vitlab.calls import expect
+from vitlab.convert.dinov2 import NAME, open_dinov2
 from vitlab.convert.huggingface import open_huggingface
 from vitlab.convert.loaded_model import LoadedModel, attempt, ready
 from vitlab.convert.timm import open_timm
@@ -33,13 +34,15 @@ def open_any(name: str, untrained: bool = False) -> LoadedModel:
     - ``timm:vit_base_patch16_224``, with a tag or without; ``torchvision:vit_b_16``;
     - ``hf:google/vit-base-patch16-224``, a repository, or a folder that ``save_pretrained`` wrote;
     - ``runs/mine`` or ``model.safetensors``, the folder of a training or a file;
-    - ``cifar10_vit``, one of :func:`~minivit.catalogue.models`;
+    - ``cifar10_vit``, one of :func:`~minivit.catalogue.models`, or ``dinov2_small_saliency``;
     - ``module:function``, which takes nothing and returns an ``nn.Module``, taken as it is.
 
     ``untrained``, nothing is fetched but, from the Hugging Face Hub, the file of its sizes.
     """
     prefix, colon, rest = name.partition(":")
     expect(name and (rest or not colon), "the name of a model", repr(name))
+    if name == NAME:
+        return open_dinov2(name, untrained)
     if prefix in LIBRARIES and colon:
         return LIBRARIES[prefix](name, untrained)
     if colon and not name.endswith(".safetensors") and not Path(name).exists():
@@ -116,6 +119,7 @@ def _open_function(name: str) -> LoadedModel:
     module, _, function = name.partition(":")
     here = getcwd()
     sys.path.insert(0, here)
+    patch_torchvision_import()  # transformers, which it may import, imports torchvision
     try:
         model = getattr(import_module(module), function)()
     except Exception as error:  # whatever a stranger's code raises

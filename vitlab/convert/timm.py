@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from torch import nn
 
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
+from minivit.shapes import Size
 from minivit.vit import ViT
 from vitlab.calls import expect
 from vitlab.convert.loaded_model import LoadedModel, attempt, fetching, library, ready
@@ -42,10 +44,12 @@ PARTS = {
 }
 
 
-def from_timm(module: nn.Module) -> ViT:
-    """Makes minivit's ViT of timm's ``VisionTransformer``, equal to it at its image size::
+def from_timm(module: nn.Module, image_size: Size | None = None) -> ViT:
+    """Makes minivit's ViT of timm's ``VisionTransformer``, equal to it at its image size, or at
+    another, to which timm resamples its positions::
 
-        model = vitlab.from_timm(timm.create_model("vit_small_patch14_dinov2", pretrained=True))
+        theirs = timm.create_model("vit_small_patch14_dinov2", pretrained=True)  # of 518 pixels
+        model = vitlab.from_timm(theirs, image_size=224)
 
     It takes ViT, AugReg, DeiT (distilled too), DeiT III, DINO, MAE, DINOv2 with registers or
     without, models that pool by the mean, and the image towers of CLIP and SigLIP. The copy has the
@@ -55,6 +59,9 @@ def from_timm(module: nn.Module) -> ViT:
     theirs: Any = module
     what = next(_differences(theirs), None)
     expect(what is None, "timm's VisionTransformer, as minivit has it", what)
+    if image_size is not None:
+        module = theirs = deepcopy(theirs)
+        theirs.set_input_size(pair(image_size))
     distilled = type(module).__name__ == "VisionTransformerDistilled"
     normed = not isinstance(theirs.fc_norm, nn.Identity)
     model = convert_state_dict(

@@ -1,0 +1,234 @@
+"""What does the book find in a ViT of 22 million parameters that was pretrained on photographs?
+
+In ``dinov2_small_saliency``, one model, at 224 pixels where nothing else is said, on scikit-image's
+ten photographs. Untrained twins have its architecture.
+"""
+
+import base64
+import io
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import torch
+from PIL import Image
+from torch import Tensor
+from torch.nn.functional import layer_norm
+
+from minivit.patches import patchify
+from minivit.recording import record
+from studies.runner.survey import Figures, Survey
+from vitlab import instruments
+from vitlab.calls import sublayer
+from vitlab.convert.dinov2 import NAME, dinov2_small_saliency
+from vitlab.convert.open_model import open_any
+from vitlab.data.photographs import PHOTOGRAPHS, photograph
+from vitlab.inversion.embedding import EmbeddingInverse, PatchPrior
+from vitlab.inversion.residual import branches, invert_residual
+from vitlab.inversion.solvers import newton_krylov
+from vitlab.krylov.batches import Operator, norms, random_like, unit
+from vitlab.krylov.products import linearise
+
+SHOWN = ("chelsea", "astronaut", "coffee", "rocket", "camera")
+INVERTED = ("astronaut", "chelsea")
+SHARP = 448  # pixels of a side, for pictures
+BLOCKS = range(12)
+ITERATIONS, NEWTON, POWER = 1000, 50, 40
+NOISE, NEARBY = (1e-3, 1e-2), 8  # of the tokens' norm; steps
+
+
+@cache
+def trained(size: int = 224) -> Any:  # a ViT
+    return dinov2_small_saliency(image_size=size).requires_grad_(False)
+
+
+@cache
+def untrained() -> Any:
+    torch.manual_seed(0)
+    return open_any(NAME, untrained=True).model.requires_grad_(False)
+
+
+def images(names: Any = tuple(PHOTOGRAPHS), size: int = 224) -> Tensor:
+    return torch.cat([trained(size).preprocess(photograph(name)) for name in names])
+
+
+def png(pixels: Tensor) -> str:
+    """Numbers from 0 to 1, ``[height, width]`` or with a last 3, as a PNG in base64."""
+    file = io.BytesIO()
+    Image.fromarray((255 * pixels).round().byte().numpy()).save(file, "PNG", optimize=True)
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def tiled(pictures: Tensor) -> str:
+    """``[rows, columns, height, width, ...]`` as one picture."""
+    return png(pictures.transpose(1, 2).flatten(0, 1).flatten(1, 2))
+
+
+def maps() -> Figures:
+    """Of photographs at 448 pixels: the tokens' principal components as colours, block by block,
+    and the square root of what each head's class token reads in the last, over its largest."""
+    model, side = trained(SHARP), SHARP // 14
+    colours, heads = [], []
+    for image in images(SHOWN, SHARP).split(1):
+        with record(model, "blocks.*", "blocks.11.attention.weights") as seen:
+            model(image)
+        weights = seen["blocks.11.attention.weights"][0, :, 0, 1:].view(-1, side, side)
+        heads.append((weights / weights.amax((1, 2), keepdim=True)).sqrt())
+        tokens = [layer_norm(seen[f"blocks.{i}"][0, 1:], (384,)) for i in BLOCKS]
+        colours.append(torch.stack([first_three(x).view(side, side, 3) for x in tokens]))
+    pictures = {"names": list(SHOWN), "colours": tiled(torch.stack(colours))}
+    return {"side": side, "pictures": pictures | {"heads": tiled(torch.stack(heads))}}
+
+
+def first_three(x: Tensor) -> Tensor:
+    """The first three principal components of tokens, each from 0 to 1 by its deviation."""
+    _, _, basis = torch.linalg.svd(x - x.mean(0), full_matrices=False)
+    scores = (x - x.mean(0)) @ basis[:3].mT
+    scores = scores * scores.pow(3).sum(0).sign()  # whose sign is free otherwise
+    return torch.sigmoid(1.2 * scores / scores.std(0))
+
+
+def positions() -> Figures:
+    """The table of 37 x 37, and what it says of rows and columns, with cosines of 25 places."""
+    table = instruments.position_table(trained(518))
+    cosines = instruments.position_similarity(table)
+    rows, columns = torch.meshgrid(*map(torch.arange, cosines.shape[:2]), indexing="ij")
+    same_row = (rows[:, :, None, None] == rows) & (columns[:, :, None, None] != columns)
+    same_column = (columns[:, :, None, None] == columns) & (rows[:, :, None, None] != rows)
+    at = torch.arange(2, 37, 8)
+    shown = ((cosines[at][:, at] + 0.3) / 1.3).clamp(0, 1)
+    return {
+        "row": cosines[same_row].mean(),
+        "column": cosines[same_column].mean(),
+        "elsewhere": cosines[
+            (rows[:, :, None, None] != rows) & (columns[:, :, None, None] != columns)
+        ].mean(),
+        "recovery": instruments.place_recovery(instruments.position_table(trained())),
+        "pictures": {"cosines": tiled(shown)},
+    }
+
+
+def filters() -> Figures:
+    """First filters with a pattern, before and after training, and their leading components."""
+    first = instruments.first_filters(trained())
+    spectra = instruments.filter_spectra(first)
+    components = instruments.principal_components(first).pictures
+    basis = instruments.cosine_basis(3, (14, 14))
+    few = components[:40] / components[:40].abs().amax((1, 2, 3), keepdim=True)
+    before = instruments.filter_spectra(instruments.first_filters(untrained()))
+    return {
+        "pattern": spectra.structured().double().mean(),
+        "pattern_before": before.structured().double().mean(),
+        "frequency": spectra.frequency.median(),  # cycles per pixel
+        "overlap": instruments.subspace_overlap(components[:28], basis[:28]),
+        "pictures": {"components": tiled((few / 2 + 0.5).movedim(1, 3).unflatten(0, (4, 10)))},
+    }
+
+
+def distance() -> Figures:
+    """How far each head looks, as a fraction of the image's width."""
+    figures: Figures = {}
+    for name, model in ("trained", trained()), ("untrained", untrained()):
+        far = instruments.attention_distance(model, images(), batch_size=2)
+        figures |= {name: far.pixels / 224, "uniform": far.uniform[0] / 224}
+    return figures
+
+
+def norms_of_tokens() -> Figures:
+    """Medians by block, and the largest norm of a patch over its block's median."""
+    figures: Figures = {}
+    for size in (224, SHARP):
+        found = instruments.token_norms(trained(size), images(size=size), batch_size=2)
+        medians = found.patches.flatten(1).median(1).values
+        figures[f"{size}"] = {"median": medians, "largest": found.largest}
+    return figures
+
+
+def layers() -> Figures:
+    """CKA of the patch embedding and the blocks."""
+    names = ("patch_embedding", *(f"blocks.{i}" for i in BLOCKS))
+    models = {"trained": trained(), "untrained": untrained()}
+    return {name: instruments.cka(m, images(), *names).values for name, m in models.items()}
+
+
+def embedding() -> Figures:
+    """What the patch embedding keeps: of each photograph the fraction of energy that it loses, and
+    decibels of the image with zeros there, with a prior that knows no data, with that of the other
+    photographs, and from 384 random numbers of a patch (standing for it before training)."""
+    inverse = EmbeddingInverse(trained().patch_embedding)
+    std = torch.tensor(trained().preprocess.std, dtype=torch.float64)[:, None, None]
+    every, weight = images().double(), trained().patch_embedding.projection.weight
+    generator = torch.Generator().manual_seed(0)
+    basis = torch.linalg.qr(torch.randn(588, 384, dtype=torch.float64, generator=generator)).Q
+    places = torch.cartesian_prod(*2 * [torch.arange(14.0, dtype=torch.float64)])
+    fall = torch.exp(-(places[:, None] - places).norm(dim=-1) / 20)  # of correlation, in pixels
+    smooth = PatchPrior(
+        torch.zeros(588).double(),
+        torch.kron(torch.full((3, 3), 0.9).fill_diagonal_(1).double(), fall),
+    )
+    figures: dict[str, Any] = {"rank": inverse.rank, "condition": inverse.condition}
+    rows: dict[str, list[float]] = {}
+    for i, image in enumerate(every.split(1)):
+        patches = patchify(image, 14)[0]
+        tokens = patches @ weight.double().flatten(1).mT + inverse.bias
+        others = PatchPrior.of(torch.cat([every[:i], every[i + 1 :]]), 14)
+        back = {
+            "zeros": inverse.patches(tokens),
+            "smooth": inverse.patches(tokens, smooth),
+            "others": inverse.patches(tokens, others),
+            "random": patches @ basis @ basis.mT,
+        }
+        for name, found in back.items():
+            error = (found - patches).unflatten(1, (3, 196)) * std.view(3, 1)
+            rows.setdefault(name, []).append(-10 * error.square().mean().log10().item())
+        lost = (patches @ inverse.unseen.mT).square().sum() / patches.square().sum()
+        rows.setdefault("lost", []).append(lost.item())
+    return figures | rows | {"names": list(PHOTOGRAPHS)}
+
+
+def way_back(number: int) -> Figures:
+    """A block's branches on the tokens of two photographs, in float64, and how they are undone."""
+    model: Any = dinov2_small_saliency().requires_grad_(False).double()
+    _, x = sublayer(model, f"blocks.{number}.norm1", images(INVERTED).double())
+    figures: Figures = {"names": list(INVERTED)}
+    for name, f in zip(("attention", "mlp"), branches(model.blocks[number]), strict=True):
+        figures[name] = undone(f, x, newton=NEWTON if name == "attention" else 0)
+        x = x + f(x)
+    return figures
+
+
+def undone(f: Operator, x: Tensor, newton: int) -> Figures:
+    """Of ``y = x + f(x)``: the spectral radius at ``x``; the error and the residual of what the
+    iteration finds, then Newton's method; and where the latter gets from nearby."""
+    y = x + f(x)
+    push, v, growth = linearise(f, x).push, random_like(x), []
+    for _ in range(POWER):
+        v = push(v / norms(v)[:, None, None])
+        growth.append(norms(v))
+    figures: Figures = {"radius": torch.stack(growth[POWER // 2 :]).log().mean(0).exp()}
+    inverse = invert_residual(f, y, iterations=ITERATIONS, newton=newton)
+    away = (inverse.x - x)[:, 1:].norm(dim=2) / x[:, 1:].norm(dim=2)  # of each patch
+    figures |= {
+        "residual": inverse.residual,
+        "error": norms(inverse.x - x) / norms(x),
+        "least": away.amin(1),
+        "newton": inverse.newton,
+    }
+    for noise in NOISE if newton else ():
+        near = x + noise * norms(x)[:, None, None] * unit(random_like(x).flatten(1)).view_as(x)
+        root = newton_krylov(lambda x: x + f(x), y, near, NEARBY)
+        figures[f"from {noise:g}"] = norms(root.x - x) / norms(x)
+    return figures
+
+
+ROWS: dict[str, Callable[[], Figures]] = {
+    "maps": maps,
+    "positions": positions,
+    "filters": filters,
+    "distance": distance,
+    "norms": norms_of_tokens,
+    "layers": layers,
+    "embedding": embedding,
+    **{f"way back, block {i + 1}": partial(way_back, i) for i in BLOCKS},
+}
+STUDY = Survey("pretrained", ROWS, digits=".4g")
