@@ -33,6 +33,7 @@ SHOWN = ("chelsea", "astronaut", "coffee", "rocket", "camera")
 INVERTED = ("astronaut", "chelsea")
 SHARP = 448  # pixels of a side, for pictures
 BLOCKS = range(12)
+COLOURED = (0, 2, 4, 6, 8, 10)
 ITERATIONS, NEWTON, POWER = 1000, 50, 40
 NOISE, NEARBY = (1e-3, 1e-2), 8  # of the tokens' norm; steps
 
@@ -65,7 +66,7 @@ def tiled(pictures: Tensor) -> str:
 
 
 def maps() -> Figures:
-    """Of photographs at 448 pixels: the tokens' principal components as colours, block by block,
+    """Of photographs at 448 pixels: the tokens' principal components as colours in six of the blocks,
     and the square root of what each head's class token reads in the last, over its largest."""
     model, side = trained(SHARP), SHARP // 14
     colours, heads = [], []
@@ -74,7 +75,7 @@ def maps() -> Figures:
             model(image)
         weights = seen["blocks.11.attention.weights"][0, :, 0, 1:].view(-1, side, side)
         heads.append((weights / weights.amax((1, 2), keepdim=True)).sqrt())
-        tokens = [layer_norm(seen[f"blocks.{i}"][0, 1:], (384,)) for i in BLOCKS]
+        tokens = [layer_norm(seen[f"blocks.{i}"][0, 1:], (384,)) for i in COLOURED]
         colours.append(torch.stack([first_three(x).view(side, side, 3) for x in tokens]))
     pictures = {"names": list(SHOWN), "colours": tiled(torch.stack(colours))}
     return {"side": side, "pictures": pictures | {"heads": tiled(torch.stack(heads))}}
