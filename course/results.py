@@ -1,9 +1,14 @@
 """``study("digits")``: the results of a study, and where they come from."""
 
+import base64
+import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from PIL import Image
 
 from course.claims.rows import BOOK
 
@@ -50,3 +55,8 @@ def study(name: str, folder: Path = RESULTS) -> StudyResults:
     stored = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     fields = ("rows", "seeds", "commit", "machine", "date")
     return StudyResults(name, *(stored[field] for field in fields))
+
+
+def picture(text: str) -> np.ndarray:
+    """An image that a study keeps as text: ``[height, width]``, or with its colours."""
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(text))))

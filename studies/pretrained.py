@@ -15,7 +15,7 @@ from PIL import Image
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
-from minivit.patches import patchify
+from minivit.patches import patchify, unpatchify
 from minivit.recording import record
 from studies.runner.survey import Figures, Survey
 from vitlab import instruments
@@ -34,6 +34,7 @@ INVERTED = ("astronaut", "chelsea")
 SHARP = 448  # pixels of a side, for pictures
 BLOCKS = range(12)
 COLOURED = (0, 2, 4, 6, 8, 10)
+FOUND = ("zeros", "smooth", "others")
 ITERATIONS, NEWTON, POWER = 1000, 50, 40
 NOISE, NEARBY = (1e-3, 1e-2), 8  # of the tokens' norm; steps
 
@@ -44,8 +45,8 @@ def trained(size: int = 224) -> Any:  # a ViT
 
 
 @cache
-def untrained() -> Any:
-    torch.manual_seed(0)
+def untrained(seed: int = 0) -> Any:
+    torch.manual_seed(seed)
     return open_any(NAME, untrained=True).model.requires_grad_(False)
 
 
@@ -53,21 +54,21 @@ def images(names: Any = tuple(PHOTOGRAPHS), size: int = 224) -> Tensor:
     return torch.cat([trained(size).preprocess(photograph(name)) for name in names])
 
 
-def png(pixels: Tensor) -> str:
-    """Numbers from 0 to 1, ``[height, width]`` or with a last 3, as a PNG in base64."""
+def encoded(pixels: Tensor, kind: str = "PNG") -> str:
+    """Numbers from 0 to 1, ``[height, width]`` or with a last 3, as an image in base64."""
     file = io.BytesIO()
-    Image.fromarray((255 * pixels).round().byte().numpy()).save(file, "PNG", optimize=True)
+    Image.fromarray((255 * pixels).round().byte().numpy()).save(file, kind, quality=90)
     return base64.b64encode(file.getvalue()).decode()
 
 
 def tiled(pictures: Tensor) -> str:
     """``[rows, columns, height, width, ...]`` as one picture."""
-    return png(pictures.transpose(1, 2).flatten(0, 1).flatten(1, 2))
+    return encoded(pictures.transpose(1, 2).flatten(0, 1).flatten(1, 2))
 
 
 def maps() -> Figures:
-    """Of photographs at 448 pixels: the tokens' principal components as colours in six of the blocks,
-    and the square root of what each head's class token reads in the last, over its largest."""
+    """Of photographs at 448 pixels: the tokens' principal components as colours, in six blocks, and
+    the square root of what each head's class token reads in the last, over its largest."""
     model, side = trained(SHARP), SHARP // 14
     colours, heads = [], []
     for image in images(SHOWN, SHARP).split(1):
@@ -153,38 +154,48 @@ def layers() -> Figures:
 
 
 def embedding() -> Figures:
-    """What the patch embedding keeps: of each photograph the fraction of energy that it loses, and
-    decibels of the image with zeros there, with a prior that knows no data, with that of the other
-    photographs, and from 384 random numbers of a patch (standing for it before training)."""
+    """What the patch embedding keeps: of each photograph the fraction of its energy that is lost,
+    and decibels of the image found from its tokens with zeros for that, with a prior that knows no
+    data (correlations fall with distance), with the other photographs' statistics, and with zeros
+    again from the untrained embeddings of five seeds."""
     inverse = EmbeddingInverse(trained().patch_embedding)
-    std = torch.tensor(trained().preprocess.std, dtype=torch.float64)[:, None, None]
-    every, weight = images().double(), trained().patch_embedding.projection.weight
-    generator = torch.Generator().manual_seed(0)
-    basis = torch.linalg.qr(torch.randn(588, 384, dtype=torch.float64, generator=generator)).Q
-    places = torch.cartesian_prod(*2 * [torch.arange(14.0, dtype=torch.float64)])
-    fall = torch.exp(-(places[:, None] - places).norm(dim=-1) / 20)  # of correlation, in pixels
-    smooth = PatchPrior(
-        torch.zeros(588).double(),
-        torch.kron(torch.full((3, 3), 0.9).fill_diagonal_(1).double(), fall),
+    before = [EmbeddingInverse(untrained(seed).patch_embedding).seen for seed in range(5)]
+    places = torch.cartesian_prod(*2 * [torch.arange(14, dtype=torch.float64)])
+    fall = torch.exp(-torch.cdist(places, places) / 20)  # in pixels
+    colours = torch.full((3, 3), 0.9, dtype=torch.float64).fill_diagonal_(1)
+    smooth = PatchPrior(torch.zeros(588, dtype=torch.float64), torch.kron(colours, fall))
+    weight = trained().patch_embedding.projection.weight.flatten(1).double()
+    every = images().double()
+    mean, std = (
+        torch.tensor(getattr(trained().preprocess, x)).view(3, 1, 1) for x in ("mean", "std")
     )
-    figures: dict[str, Any] = {"rank": inverse.rank, "condition": inverse.condition}
-    rows: dict[str, list[float]] = {}
+    figures: dict[str, list[Any]] = {name: [] for name in ("lost", *FOUND, "before")}
+    pictures = {}
     for i, image in enumerate(every.split(1)):
-        patches = patchify(image, 14)[0]
-        tokens = patches @ weight.double().flatten(1).mT + inverse.bias
-        others = PatchPrior.of(torch.cat([every[:i], every[i + 1 :]]), 14)
-        back = {
-            "zeros": inverse.patches(tokens),
-            "smooth": inverse.patches(tokens, smooth),
-            "others": inverse.patches(tokens, others),
-            "random": patches @ basis @ basis.mT,
-        }
-        for name, found in back.items():
-            error = (found - patches).unflatten(1, (3, 196)) * std.view(3, 1)
-            rows.setdefault(name, []).append(-10 * error.square().mean().log10().item())
-        lost = (patches @ inverse.unseen.mT).square().sum() / patches.square().sum()
-        rows.setdefault("lost", []).append(lost.item())
-    return figures | rows | {"names": list(PHOTOGRAPHS)}
+        patches, others = patchify(image, 14)[0], torch.cat([every[:i], every[i + 1 :]])
+        tokens = patches @ weight.mT + inverse.bias
+        found = [inverse.patches(tokens, p) for p in (None, smooth, PatchPrior.of(others, 14))]
+        lost = patches - found[0]
+        figures["lost"].append((lost.square().sum() / patches.square().sum()).item())
+        for name, x in zip(FOUND, found, strict=True):
+            figures[name].append(decibels(x, patches, std))
+        ways = (patches @ seen.mT @ seen for seen in before)
+        figures["before"].append([decibels(x, patches, std) for x in ways])
+        if i == 0:
+            shown = {"photograph": patches, "zeros": found[0], "smooth": found[1], "lost": lost}
+            for name, x in shown.items():
+                pixels = unpatchify(x[None], (16, 16), 14)[0] * std + (
+                    0.5 if name == "lost" else mean
+                )
+                pictures[name] = encoded(pixels.clamp(0, 1).movedim(0, 2), "WEBP")
+    about = {"rank": inverse.rank, "condition": inverse.condition, "names": list(PHOTOGRAPHS)}
+    return about | figures | {"pictures": pictures}
+
+
+def decibels(x: Tensor, patches: Tensor, std: Tensor) -> float:
+    """Of patches ``[n, 588]``, for pixels from 0 to 1."""
+    error = (x - patches).unflatten(1, (3, 196)) * std.view(3, 1)
+    return -10 * error.square().mean().log10().item()
 
 
 def way_back(number: int) -> Figures:

@@ -24,6 +24,7 @@ SCALES = {
     "exact": "true at any size",
     "source": "in the source's own setting",
     "small": "on this book's small models",
+    "pretrained": "on a pretrained ViT of 22 million parameters",
     "none": "nothing measured",
 }
 
