@@ -11,7 +11,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from book._ext import direction
 from book._ext.chapters import MAP
-from book._ext.ledger_page import LEDGER, chips, relative, word
+from book._ext.ledger_page import LEDGER, chips, page_of, relative, word
 from book._ext.pages import html, refused
 from course.claims import others
 from course.claims.card import css_class
@@ -123,13 +123,14 @@ def note_dependencies(env: BuildEnvironment) -> None:
         env.note_dependency(str(path))
 
 
-def lead_to_the_ledger(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
-    """Gives a chapter's cards, stored in its notebook, their path and a link to the ledger."""
-    address, paths = relative(f"{LEDGER}.html", page), direction.paths(verdicts())
+def lead_to_their_pages(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
+    """Gives a chapter's cards, stored in its notebook, their path and a link to their page."""
+    paths = direction.paths(verdicts())
 
     def longer(card: re.Match) -> str:
-        link = f'<a href="{address}#{card[2]}">{card[2]} in the ledger</a>'
-        lines = [*direction.told(paths.get(card[2], [])), ("Cite or repeat it", link)]
+        address = relative(f"{page_of(card[2])}.html", page)
+        link = f'<a href="{address}">the page of {card[2]}</a>'
+        lines = [*direction.told(paths.get(card[2], [])), ("Paper, citation", link)]
         listed = "".join(f"<dt>{heading}</dt><dd>{text}</dd>" for heading, text in lines)
         return f"{card[1]}{listed}</dl></details>"
 
@@ -138,7 +139,7 @@ def lead_to_the_ledger(app: Sphinx, page: str, template: str, context: dict, doc
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("html-page-context", lead_to_the_ledger)
+    app.connect("html-page-context", lead_to_their_pages)
     for name, role in (("claim", ClaimRole), ("count", NumberRole), ("measured", NumberRole)):
         app.add_role(name, role())
     app.add_directive("claim-grid", ClaimGrid)

@@ -53,8 +53,7 @@ class Ledger(SphinxDirective):
             claims = [claim for claim in rows.claims.values() if claim.topic == name]
             words = Counter(ledger_page.word(claim.id, found) for claim in claims)
             cards = (
-                ledger_page.entry(claim, found.get(claim.id), here, data[claim.id])
-                for claim in claims
+                ledger_page.entry(claim, found.get(claim.id), data[claim.id]) for claim in claims
             )
             section += html(ledger_page.chips(words, "topic-words") + "\n".join(cards))
             sections.append(section)

@@ -1,15 +1,15 @@
-"""The HTML of the ledger: its cards and its filters."""
+"""The HTML of the ledger: its cards, on its page and on each claim's own, and its filters."""
 
 import posixpath
 from collections import Counter
 from html import escape
+from typing import Any
 
 from book._ext import direction
 from book._ext.edition import address, in_this_edition
 from book._ext.figures import STORED, thumbnails
 from book._ext.pages import from_template
 from course.claims import card
-from course.claims.cite import Build, bibtex
 from course.claims.ledger import Found
 from course.claims.rows import BASES, SCALES, Claim, load
 from course.results import study
@@ -27,8 +27,24 @@ def word(name: str, found: dict[str, Found]) -> str:
     return word_of(found[name].verdict) if name in found else "open"
 
 
-def entry(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
-    """A claim's card on the ledger page. ``data`` is what ``export.ledger`` says of it."""
+def page_of(name: str) -> str:
+    """The page of a claim, which its permalink names."""
+    return f"book/claims/{name}"
+
+
+def paper_of(claim: Claim) -> dict[str, Any]:
+    """The paper that a claim is about, or the nearest one, with its address; empty without one."""
+    paper = load().papers.get(claim.of.get("paper") or claim.of.get("nearest", ""), {})
+    doi, arxiv = (paper.get(name) for name in ("doi", "arxiv"))
+    where = f"https://doi.org/{doi}" if doi else f"https://arxiv.org/abs/{arxiv}"
+    return paper and paper | {"url": where}
+
+
+def entry(claim: Claim, found: Found | None, data: dict, page: str = LEDGER) -> str:
+    """A claim's card: on the ledger's page with facts to filter by, on its own page open.
+
+    ``data`` is what ``export.ledger`` says of it.
+    """
     facts = {
         "word": data["word"],
         "basis": claim.basis,
@@ -40,14 +56,17 @@ def entry(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
         "inferred": "yes" if claim.inferred else "no",
     }
     attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items())
+    style = "thumb"
+    if page != LEDGER:
+        attributes, style = " open", "dark-light"  # shown on paper, too
     copy = thumbnails().get(claim.id)
-    image = copy.tag(relative(STORED), 'class="thumb" ') if copy else ""
-    more = _more(claim, found, build, data)
+    image = copy.tag(relative(STORED, page), f'class="{style}" ') if copy else ""
+    more = _more(claim, found, data, page)
     return card.html(claim, found, claim.id, attributes, image, more)
 
 
-def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
-    """Where the claim is decided, how to repeat that, and how to cite it."""
+def _more(claim: Claim, found: Found | None, data: dict, page: str) -> str:
+    """Which paper the claim is about, where it is decided, and how to repeat that."""
     name, source = f"book/{claim.chapter}", f"_sources/book/{claim.chapter}.ipynb"
     return from_template(
         "ledger_entry.html",
@@ -56,12 +75,14 @@ def _more(claim: Claim, found: Found | None, build: Build, data: dict) -> str:
         data=data,
         others=data["others"],
         title=f"Chapter {int(claim.chapter[:2])}, {escape(load().chapters[claim.chapter])}",
-        page=address(name, relative(f"{name}.html")),
+        page=address(name, relative(f"{name}.html", page)),
         here=in_this_edition(name),
-        notebook=address(name, relative(source), source),
+        notebook=address(name, relative(source, page), source),
         told=direction.told(direction.paths({claim.id: found})[claim.id]) if found else [],
-        studies=[(study(of), relative(f"_static/results/{of}.json")) for of in claim.study],
-        bibtex=bibtex(data, build),
+        studies=[(study(of), relative(f"_static/results/{of}.json", page)) for of in claim.study],
+        paper=paper_of(claim),
+        own=page != LEDGER,
+        other=relative(f"{LEDGER if page != LEDGER else page_of(claim.id)}.html", page),
     )
 
 

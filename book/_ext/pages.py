@@ -93,7 +93,7 @@ def describe(
     if page == app.config.root_doc:
         title = context["title"] = book
         context["docstitle"] = ""  # what follows the title of any other page
-    description = summary(doctree) if doctree else book
+    description = context.get("description") or (summary(doctree) if doctree else book)
     properties = {
         "og:type": "website" if title == book else "article",
         "og:site_name": book,

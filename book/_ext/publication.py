@@ -5,11 +5,13 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+from book._ext.ledger_page import page_of
 from book._ext.pages import when_built
 from book.tools import notebooks
 from book.tools.address import repository, site
 from book.tools.alone import alone
 from book.tools.launch import BRANCH
+from course.claims.rows import load
 
 BUTTONS = {
     "use_repository_button": True,
@@ -42,7 +44,8 @@ def write_what_is_no_page(app: Sphinx) -> None:
         for name in ("robots.txt", "sitemap.xml"):  # of a build that had an address
             (out / name).unlink(missing_ok=True)
         return
-    pages = sorted(base + app.builder.get_target_uri(name) for name in app.env.found_docs)
+    names = [*app.env.found_docs, *map(page_of, load().claims)]
+    pages = sorted(base + app.builder.get_target_uri(name) for name in names)
     entries = "".join(f"<url><loc>{page}</loc></url>\n" for page in pages)
     robots = f"User-agent: *\nAllow: /\nSitemap: {base}sitemap.xml\n"
     (out / "robots.txt").write_text(robots, encoding="utf-8")

@@ -45,7 +45,7 @@ def _tex(text: str) -> str:
 
 def address(name: str, build: Build) -> str:
     """The permalink of a claim: from the site's root where its address is not known."""
-    return f"{build.site}book/ledger.html#{name}"
+    return f"{build.site}book/claims/{name}.html"
 
 
 @cache

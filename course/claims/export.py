@@ -43,6 +43,7 @@ def ledger(found: dict[str, Found], build: Build) -> dict[str, Any]:
         "bases": BASES,
         "scales": SCALES,
         "sources": rows.sources,
+        "papers": rows.papers,
         "topics": {name: asdict(topic) for name, topic in rows.topics.items()},
         "chapters": rows.chapters,
         "claims": [_claim(claim, found.get(name), build) for name, claim in rows.claims.items()],
@@ -105,6 +106,10 @@ def _cell(value: Any) -> Any:
             return name
         case {"model": model, "word": word, "figure": figure}:  # an audit
             return f"{model}: {word} ({figure})"
+        case {"section": section, **of}:  # a paper
+            return f"{of.get('paper') or of['nearest']}: {section}"
+        case {"none": why}:
+            return why
         case {"when": when, "was": was}:  # an amendment
             return f"{when}: {was}"
         case [*several]:

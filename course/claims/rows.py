@@ -1,7 +1,7 @@
 """The rows of ``book/claims.yml``: the claims of the sources, and how the book decides them."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -51,6 +51,7 @@ class Claim:
     scale: str
     topic: str = ""
     place: str = ""
+    of: dict[str, str] = field(default_factory=dict)  # the paper that it is about
     inferred: str = ""
     also: tuple[str, ...] = ()
     setting: str = ""
@@ -114,6 +115,7 @@ class Rows:
     topics: dict[str, Topic]
     claims: dict[str, Claim]
     systems: dict[str, System]
+    papers: dict[str, dict[str, Any]]  # by their keys in references.bib
 
 
 @cache
@@ -122,7 +124,7 @@ def load(path: Path = BOOK / "claims.yml") -> Rows:
     raw = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
     topics = {name: Topic(**fields) for name, fields in raw["topics"].items()}
     systems = {fields["id"]: System(**fields) for fields in raw["systems"]}
-    rows = Rows(raw["sources"], raw["chapters"], topics, {}, systems)
+    rows = Rows(raw["sources"], raw["chapters"], topics, {}, systems, raw.get("papers", {}))
     for fields in raw["claims"]:
         name = fields["id"]
         try:

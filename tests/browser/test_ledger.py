@@ -102,6 +102,16 @@ def test_without_scripts_everything_is_there(without_scripts: Page, site: str):
     assert page.locator("#R41 dl").is_visible()
 
 
+def test_a_claim_s_page_is_whole_without_scripts_on_a_phone_and_on_paper(without_scripts, site):
+    without_scripts.set_viewport_size({"width": 390, "height": 900})
+    without_scripts.goto(f"{site}book/claims/V32.html")
+    for media in ("screen", "print"):
+        without_scripts.emulate_media(media=media)
+        parts = without_scripts.locator("article :is(h1, h2, p, li, dt, dd, code, img)")
+        assert parts.count() > 40 and all(part.is_visible() for part in parts.all())
+        assert without_scripts.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_a_line_is_one_line_on_a_desk_and_two_on_a_phone_where_filters_and_a_card_fit(opened):
     for name, (width, lines) in product((CHAPTER, LEDGER), ((1280, 1), (390, 2))):
         page = opened(name, "light", width)  # what is only implied says so, on a line of its own

@@ -10,11 +10,13 @@ from playwright.sync_api import Browser, expect
 from book.tools.address import SITE
 from tests.browser.conftest import Visit, open_page
 
+CLAIMS = ("H01", "L21", "V32")  # of the claims' pages, which one template makes
 PAGES = sorted(
     path.relative_to(SITE).as_posix()
     for path in SITE.rglob("*.html")
     # 404.html needs neither theme nor script.
     if "_static" not in path.parts and path.name != "404.html"
+    if path.parent.name != "claims" or path.stem in CLAIMS
 )
 VIEWS = list(product(PAGES, ("light", "dark"), (390, 1280)))
 AXE = {

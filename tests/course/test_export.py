@@ -70,7 +70,7 @@ def test_every_claim_is_there_with_raw_numbers_and_its_rule(data):
     assert found["low"] == pytest.approx(0.2 - 0.2484, abs=1e-4)  # Student's t, 2 degrees
     assert found["rule"]["text"] == str(load().claims["R74"].rule)
     assert found["rule"]["cases"][0]["threshold"] == load().claims["R74"].rule.cases[0][1]
-    assert found["url"] == "https://example.org/book/ledger.html#R74" and found["cell"] == "c020"
+    assert found["url"] == "https://example.org/book/claims/R74.html" and found["cell"] == "c020"
     single = claim(data, "R65")
     assert (single["value"], single["low"], single["word"]) == (1e-12, None, "holds")
     still_open = claim(data, "H40")
@@ -99,7 +99,7 @@ def test_the_table_has_a_row_for_each_claim(data):
 def test_a_claim_s_entry_names_book_version_commit_and_permalink_and_latex_finds_no_command(data):
     entry = bibtex(claim(data, "R65"), BUILD)
     assert entry.startswith("@misc{minivit-book-R65,\n") and entry.endswith("}\n")
-    address = "url = {https://example.org/book/ledger.html#R65}"
+    address = "url = {https://example.org/book/claims/R65.html}"
     for part in ("{{The minivit authors}}", "year = {2026}", "commit 0123456789ab", "holds",
                  "A book that checks its sources", address):  # fmt: skip
         assert part in entry

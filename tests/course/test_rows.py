@@ -4,8 +4,10 @@ import re
 
 import pytest
 import yaml
+from pybtex.database import parse_file
+from pybtex.richtext import Text
 
-from course.claims.rows import load
+from course.claims.rows import BOOK, load
 from course.results import study
 from vitlab.claims.rules import NO
 
@@ -66,9 +68,15 @@ def begins_with_a_pronoun(claim):
     return any(re.match(PRONOUN, v.partition(": ")[2], re.I) for v in verdicts)
 
 
+def paper(claim):
+    return claim.of.get("paper") or claim.of.get("nearest")
+
+
 # What a claim lacks, and how that is seen.
 LACKS = {
     "its place in the source": lambda claim: not claim.place,
+    "a paper, or why it has none": lambda claim: bool(paper(claim)) == bool(claim.of.get("none")),
+    "a section, or that it was not read, and where": lambda c: paper(c) and not (c.of.get("section") and c.of.get("read")),
     "when its rule was written": lambda claim: not claim.since,
     "a reason for its thresholds": lambda c: c.rule.measures and len(c.because) <= 30,
     "models and data of its figure": lambda claim: claim.rule.measures and not claim.setting,
@@ -82,3 +90,17 @@ LACKS = {
 @pytest.mark.parametrize("lack", LACKS)
 def test_no_claim_lacks(lack):
     assert [claim.id for claim in JUDGED if LACKS[lack](claim)] == []
+
+
+def test_papers_are_those_of_the_references_and_each_was_read_somewhere():
+    references = parse_file(str(BOOK / "references.bib")).entries
+    assert {paper(claim) for claim in JUDGED} - {None} == load().papers.keys()
+    for key, said in load().papers.items():
+        row = references[key]
+        names = [" ".join(p.prelast_names + p.last_names) for p in row.persons["author"]]
+        title, *names = (str(Text.from_latex(x)).casefold() for x in (row.fields["title"], *names))
+        assert (title, row.fields["year"]) == (said["title"].casefold(), str(said["year"])), key
+        authors = said["authors"].casefold().split(", ")
+        assert len(authors) == len(names) and all(map(str.endswith, authors, names)), key
+        numbers = {row.fields.get("eprint"), row.fields.get("doi")} - {None}
+        assert said["read"] and numbers <= {said.get("arxiv"), said.get("doi")}, key

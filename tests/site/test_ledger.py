@@ -54,8 +54,12 @@ def test_every_claim_has_one_card_under_its_topic_which_counts_its_words(page, c
     assert len(cards) == len(page.select("details.verdict")) == len(load().claims)
 
 
-def test_a_card_says_all_of_its_claim_and_leads_to_cell_results_command_and_permalink(cards, found):
+@pytest.mark.parametrize("own", [False, True], ids=["ledger", "own page"])
+def test_a_card_says_all_of_its_claim_and_leads_to_the_rest(trees, cards, found, own):
+    up = "../" * own
     for name, shown in cards.items():
+        if own:
+            shown = trees[f"book/claims/{name}.html"].select_one("details.verdict[open]")
         claim, text = load().claims[name], " ".join(shown.get_text().split())
         word = word_of(found[name].verdict) if name in found else "open"
         line = " ".join(shown.summary.get_text().split())
@@ -65,15 +69,37 @@ def test_a_card_says_all_of_its_claim_and_leads_to_cell_results_command_and_perm
         for _, said in card.lines(claim, found.get(name)):
             assert " ".join(said.replace("(95 %, ", "(").split()) in text, name
         links = [link["href"] for link in shown.select("a")]
-        assert f"#{name}" in links
-        assert f"minivit-book-{name}," in shown.select_one(".bibtex code").get_text()
+        assert (f"../ledger.html#{name}" if own else f"claims/{name}.html") in links
         if name in found:
-            claim = load().claims[name]
             commands = [code.get_text() for code in shown.select("dd > code")]
-            assert f"{claim.chapter}.html#verdict-{name}" in links
+            assert f"{up}{claim.chapter}.html#verdict-{name}" in links
             assert f"python -m book.tools.execute book/{claim.chapter}.ipynb" in commands
             assert {f"python -m studies {study}" for study in claim.study} <= set(commands)
-            assert {f"../_static/results/{study}.json" for study in claim.study} <= set(links)
+            assert {f"{up}../_static/results/{study}.json" for study in claim.study} <= set(links)
+
+
+def test_a_claim_has_a_page_with_paper_values_objections_citation_and_a_record(trees, data):
+    for row in data["claims"]:
+        page, of, now = trees[f"book/claims/{row['id']}.html"], row["of"], row["word"]
+        paper = data["papers"].get(of.get("paper") or of.get("nearest"))
+        text = " ".join(page.article.get_text().split())
+        for said in (
+            *([of["read"], paper["authors"], paper["title"]] if paper else [of["none"]]),
+            *(f"{value:.4g}" for value in row["seeds"]),
+            *(c["verdict"] for c in row["rule"]["cases"] if not c["verdict"].startswith(now)),
+            *(f"python -m course.claims {row['id']}", f"@misc{{minivit-book-{row['id']},"),
+        ):
+            assert said in text, row["id"]
+        review = json.loads(page.select_one("script[type='application/ld+json']").get_text())
+        claim = review["itemReviewed"]
+        assert [review["@context"], review["@type"]] == ["https://schema.org", "ClaimReview"]
+        assert [review["url"], review["reviewBody"]] == [row["url"], row["verdict"]]
+        assert review["reviewRating"] == {"@type": "Rating", "alternateName": now}
+        assert claim["@type"] == "Claim" and ("about" in claim) == bool(paper)
+        assert claim["text"] == review["claimReviewed"] == row["statement"]
+        tags = {tag["name"]: tag["content"] for tag in page.select("meta[name^=citation_]")}
+        assert tags["citation_author"] == review["author"]["name"] and tags["citation_title"]
+        assert paper is None or paper["title"] in tags["citation_reference"]
 
 
 def test_without_a_script_the_page_is_whole_and_light_with_figures(page, trees, cards, found):
@@ -117,7 +143,7 @@ def test_a_chapter_s_verdict_is_a_card_that_opens_without_a_script(trees, found)
         shown = chapter.select_one(f"details.verdict#verdict-{name}")
         assert shown and not shown.has_attr("open")
         assert shown.summary.select_one(".verdict-word").get_text() == word_of(found[name].verdict)
-        assert shown.select_one(f'a[href="ledger.html#{name}"]')
+        assert shown.select_one(f'a[href="claims/{name}.html"]')
 
 
 def test_numbers_of_pages_are_counted_and_sources_say_who_and_when(page, trees, found):
