@@ -6,7 +6,7 @@ ten photographs. Untrained twins have its architecture.
 
 import base64
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any
 
@@ -50,8 +50,8 @@ def untrained(seed: int = 0) -> Any:
     return open_any(NAME, untrained=True).model.requires_grad_(False)
 
 
-def images(names: Any = tuple(PHOTOGRAPHS), size: int = 224) -> Tensor:
-    return torch.cat([trained(size).preprocess(photograph(name)) for name in names])
+def images(names: Iterable[str] = (), size: int = 224) -> Tensor:
+    return torch.cat([trained(size).preprocess(photograph(n)) for n in names or PHOTOGRAPHS])
 
 
 def encoded(pixels: Tensor, kind: str = "PNG") -> str:

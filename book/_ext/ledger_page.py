@@ -16,6 +16,7 @@ from course.results import study
 from vitlab.claims.rules import WORDS, word_of
 
 LEDGER = "book/ledger"
+LARGE = "dinov2_small_saliency"
 PRESETS = {  # what one tap shows
     "All refutations and opposites": ["refuted", "the opposite was seen here"],
     "All that holds": ["holds"],
@@ -45,6 +46,7 @@ def entry(claim: Claim, found: Found | None, data: dict, page: str = LEDGER) -> 
 
     ``data`` is what ``export.ledger`` says of it.
     """
+    large = next((other for other in data["others"] if other["model"] == LARGE), None)
     facts = {
         "word": data["word"],
         "basis": claim.basis,
@@ -53,6 +55,7 @@ def entry(claim: Claim, found: Found | None, data: dict, page: str = LEDGER) -> 
         "chapter": claim.chapter,
         "source": claim.id[0],
         "amended": "yes" if claim.amended else "no",
+        "large": "" if large is None else "agrees" if large["agrees"] else "differs",
         "inferred": "yes" if claim.inferred else "no",
     }
     attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items())
@@ -62,7 +65,8 @@ def entry(claim: Claim, found: Found | None, data: dict, page: str = LEDGER) -> 
     copy = thumbnails().get(claim.id)
     image = copy.tag(relative(STORED, page), f'class="{style}" ') if copy else ""
     more = _more(claim, found, data, page)
-    return card.html(claim, found, claim.id, attributes, image, more)
+    mark = f"at 22 M: {escape(large['figure'])}" if large else ""
+    return card.html(claim, found, claim.id, attributes, image, more, mark)
 
 
 def _more(claim: Claim, found: Found | None, data: dict, page: str) -> str:
@@ -99,6 +103,7 @@ def filters(found: dict[str, Found]) -> str:
         ("source", "Source", sources),
         ("basis", "Kind of evidence", BASES),
         ("scale", "How far it reaches", SCALES),
+        ("large", "At 22 million parameters", {"agrees": "agrees", "differs": "another word"}),
     ]
     values = {"presets": PRESETS, "menus": menus, "css_class": card.css_class}
     return from_template("ledger_filter.html", words=in_order(counts), **values)

@@ -79,11 +79,13 @@ def html(
     about: str = "",
     picture: str = "",
     more: str = "",
+    mark: str = "",
 ) -> str:
     """The card as a line that opens, without any script.
 
     The ledger's cards say more than a chapter's: ``about`` is HTML for the attributes of the
-    element, ``picture`` for a figure behind what was found, ``more`` for further headings.
+    element, ``picture`` for a figure behind what was found, ``more`` for further headings,
+    ``mark`` a word beside the verdict's.
     """
     word = word_of(found.verdict) if found else "open"
     rows = [(name, escape(text)) for name, text in lines(claim, found)]
@@ -94,11 +96,12 @@ def html(
     if picture:
         rows.insert(sum(name in FINDING for name, _ in rows), ("figure", picture))
     listed = "".join(f"<dt>{HEADINGS[name]}</dt><dd>{text}</dd>" for name, text in rows)
-    mark = '<span class="verdict-mark">only implied</span> ' if claim.inferred else ""
+    marks = ("only implied" if claim.inferred else "", mark)
+    marked = "".join(f'<span class="verdict-mark">{each}</span> ' for each in marks if each)
     return (
         f'<details class="verdict {css_class(word)}" id="{anchor}"{about}><summary>'
         f'<span class="verdict-id">{claim.id}</span> '
-        f'<strong class="verdict-word">{word}</strong> {mark}'
+        f'<strong class="verdict-word">{word}</strong> {marked}'
         f'<span class="verdict-claim">{escape(claim.statement)}</span></summary>'
         f"<dl>{listed}{more}</dl></details>"
     )

@@ -9,13 +9,21 @@ from importlib import import_module
 import pytest
 import torch
 
+from minivit.loading import resized
 from studies.runner.command import NAMES, load, module_of
 from studies.runner.storage import HERE, Store
 from studies.runner.study import Study
 from studies.shared import inputs
+from vitlab.convert.open_model import open_any
 from vitlab.data import Data, Split, load_data
 from vitlab.data.shapes import CLASSES, draw_shapes
 from vitlab.training import Recipe
+
+
+def untrained_dinov2(image_size=224):
+    torch.manual_seed(0)
+    return resized(open_any("dinov2_small_saliency", untrained=True).model, image_size)
+
 
 ONE = range(1)
 TWO = Recipe(steps=2, batch_size=64)
@@ -44,6 +52,8 @@ SURVEYS = {
                 dict(SEEDS=ONE, STEPS=2, STAGES={"three stages": (1, 1, 1), "one stage": (3,)})),
     "longer_searches": (["cifar10_vit_gap without mlp", "undo cifar10_vit_gap", "vit 0 without norm"],
                         dict(MANY=2, DEPTHS=(1,), BUDGETS=(1,), PHOTOGRAPHS=1, UNDONE=1)),
+    "pretrained": (["maps", "positions", "filters", "distance", "norms", "layers", "embedding", "way back, block 1"],
+                   dict(dinov2_small_saliency=untrained_dinov2, PHOTOGRAPHS=("chelsea", "coffee"), ITERATIONS=2, NEWTON=1, POWER=2, NEARBY=1)),
     "reach": (["3 x 3, all", "shifted windows, tenth", "static, all", "global, more", "3 x 3, curvature"],
               dict(SEEDS=ONE, MORE_SEEDS=ONE, STEPS={"all": 2, "tenth": 2}, EARLY=1, IMAGES=8)),
     "representations": (["cifar10_vit_gap", "cifar10_resnet", "untrained vit without residuals", "vit and resnet", "digits"], {}),
