@@ -43,7 +43,7 @@ def test_every_page_is_built_and_names_the_repositorys_address_and_no_other(tree
         assert ("rocket" in trees[name].article.get_text()) == bool(url), name
     assert (SITE / "sitemap.xml").exists() == (SITE / "robots.txt").exists() == bool(url)
     assert (SITE / ".nojekyll").is_file() and (SITE / "404.html").is_file()
-    assert [file.name for file in SITE.glob("_static/mathjax/*.js")] == ["tex-chtml.js"]
+    assert not [*SITE.glob("**/*mathjax*")]
     tiles = [tile.get_text().split()[0] for tile in trees["index.html"].select(".claim-tile")]
     assert tiles == list(load().claims)
 
