@@ -93,7 +93,7 @@ def describe(
     if page == app.config.root_doc:
         title = context["title"] = book
         context["docstitle"] = ""  # what follows the title of any other page
-    description = summary(doctree) if doctree else book
+    description = summary(doctree) if doctree else f"Search in {book}"
     properties = {
         "og:type": "website" if title == book else "article",
         "og:site_name": book,
@@ -115,9 +115,9 @@ def describe(
 
 
 def summary(doctree: nodes.document) -> str:
-    """The first paragraph of a page, or as much of it as fits into a description."""
-    paragraphs = (node.astext() for node in doctree.findall(nodes.paragraph))
-    first = next((text for text in paragraphs if len(text) > 40), "")
+    """The first paragraph of a page, but for a chapter's minutes, as far as a description goes."""
+    paragraphs = (p for p in doctree.findall(nodes.paragraph) if "map-facts" not in p["classes"])
+    first = next((p.astext() for p in paragraphs if len(p.astext()) > 40), "")
     return textwrap.shorten(first, 250, placeholder=" …")
 
 
