@@ -12,7 +12,7 @@ from typing import Any
 from bs4 import BeautifulSoup
 from docutils import nodes
 from jinja2 import Template
-from PIL import Image, ImageOps
+from PIL import Image, ImageDraw, ImageFont, ImageOps
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
@@ -105,7 +105,7 @@ def describe(
         properties["og:url"] = context["pageurl"]
         if source:
             name = f"_images/card-{source.stem}.jpg"
-            draw_card(source, Path(app.outdir, name))
+            draw_card(source, Path(app.outdir, name), book)
             properties["og:image"] = f"{app.config.html_baseurl.rstrip('/')}/{name}"
             properties["og:image:alt"] = textwrap.shorten(alt, 400, placeholder=" …")
     lines = [f'<meta property="{k}" content="{escape(v)}" />' for k, v in properties.items()]
@@ -130,10 +130,15 @@ def picture(app: Sphinx, page: str) -> tuple[Path, str] | None:
     return None
 
 
-def draw_card(source: Path, target: Path) -> None:
+def draw_card(source: Path, target: Path, book: str) -> None:
+    """A figure above the book's name."""
     target.parent.mkdir(exist_ok=True)
+    card = Image.new("RGB", CARD, "#17624a")
     with Image.open(source) as figure:
-        ImageOps.pad(figure.convert("RGB"), CARD, color="white").save(target, quality=85)
+        card.paste(ImageOps.pad(figure.convert("RGB"), (CARD[0], CARD[1] - 80), color="white"))
+    font = ImageFont.load_default(36)
+    ImageDraw.Draw(card).text((CARD[0] / 2, CARD[1] - 40), book, "white", font, anchor="mm")
+    card.save(target, quality=85)
 
 
 def setup(app: Sphinx) -> None:
