@@ -8,6 +8,7 @@ from pathlib import Path
 from unicodedata import name, normalize
 
 import pypandoc
+import yaml
 import ziamath
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
@@ -23,21 +24,7 @@ TEX = re.compile(  # as Sphinx writes it for MathJax, perhaps below an equation'
 )
 MATHML = re.compile(r"(?s)<math.*?</math>")
 TAGS = re.compile(r"(?s)<annotation.*?</annotation>|<[^>]*>")
-THIN = '<mo form="prefix" lspace="0.167em" rspace="0.167em">'
-MENDS = (  # what pandoc leaves to browsers, which do it differently from TeX
-    # \lVert is no \left\lVert; accents are not wide; a power does not let its bracket grow.
-    (r'<mo stretchy="true"( form="\w+">[‖|⌊⌋])', r'<mo stretchy="false"\1'),
-    ('<mo accent="true">\u0302', '<mo accent="true" stretchy="false">ˆ'),
-    ('<mo accent="true">\u0303', '<mo accent="true" stretchy="false">˜'),
-    (r'<msup>(<mo minsize="[^>]*>[^<]*</mo>)', r'\1<msup><mspace height="1em"></mspace>'),
-    # A function has thin spaces, but none behind an operator and before a bracket.
-    (r'<mrow><mi mathvariant="normal">(\w+)</mi><mo>&#8289;</mo></mrow>', r"<mo>\1</mo>"),
-    (r'(<m(?:under|sub)>)<mi mathvariant="normal">(\w{2,})</mi>', r"\1<mo>\2</mo>"),
-    (r"<mo>(\w{2,})</mo>", rf"{THIN}\1</mo>"),
-    (r'([^])|‖]</mo>|<m\w+>|<math[^>]*>)(<mo form="prefix" lspace=)"0.167em"', r'\1\2"0"'),
-    (r' rspace="0.167em">(\w+</mo><mo [^>]*form="prefix")', r' rspace="0">\1'),
-    (r'(<mo(?![^>]*"postfix)[^>]*>[^<]*</mo>)<mo>([−+±])</mo>', r'\1<mo form="prefix">\2</mo>'),
-)
+MENDS = yaml.safe_load(Path(__file__).with_name("formulas.yml").read_text(encoding="utf-8"))
 FONT = Path(ziamath.__file__).parent / "fonts/STIXTwoMath-Regular.ttf"
 ITALICS = [c for c in map(chr, range(0x1D434, 0x1D71C)) if "MATHEMATICAL ITALIC" in name(c, "")]
 
@@ -48,8 +35,8 @@ def mathml(formulas: Sequence[tuple[str, str]]) -> list[str]:
     maths = (f"Para [Math {kind} {json.dumps(tex, ensure_ascii=False)}]" for kind, tex in tidy)
     options = ["--mathml", "--wrap=none"]
     made = pypandoc.convert_text(f"[{','.join(maths)}]", "html", "native", extra_args=options)
-    for pattern, better in MENDS:
-        made = re.sub(pattern, better, made)
+    for mend in MENDS:
+        made = re.sub(mend["find"], mend["put"], made)
     found = re.findall(r"(?s)<p>(.*?)</p>", made)
     for (_, tex), math in zip(tidy, found, strict=True):
         if not math.startswith("<math"):

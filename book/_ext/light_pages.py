@@ -43,6 +43,7 @@ def lighten(html: str, page: Path) -> str:
     # A fold in the contents is an arrow alone, with nothing to read aloud.
     fold = '<span class="toctree-toggle"'
     html = html.replace(f"<summary>{fold}", f'<summary aria-label="Pages below">{fold}')
+    html = html.replace(' aria-label="Toggle hidden content"', "")  # a fold of code has words
     head, article, rest = html.partition("<article")
     return head + article + re.sub(r"<img\b[^>]*>", picture(page), rest)
 

@@ -41,9 +41,13 @@ def write_what_is_no_page(app: Sphinx) -> None:
     """The list of pages for search engines, and notebooks that work alone once downloaded."""
     out, base = Path(app.outdir), app.config.html_baseurl
     sources = out / "_sources"
-    for path in sources.rglob("*.ipynb") if base else ():
+    for path in sources.rglob("*.ipynb"):
         page = path.relative_to(sources).with_suffix("").as_posix()
-        notebooks.write(path, alone(notebooks.read(path), page, base))
+        notebook = notebooks.read(path)
+        for cell in notebook.cells:  # what it gave is on its page, as images that load faster
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = [], None
+        notebooks.write(path, alone(notebook, page, base) if base else notebook)
     if not base:
         for name in ("robots.txt", "sitemap.xml"):  # of a build that had an address
             (out / name).unlink(missing_ok=True)

@@ -88,6 +88,7 @@ def test_the_address_keeps_what_is_asked_and_back_undoes_it(page: Page, browser:
 def test_an_odd_address_filters_by_what_it_names_and_nothing_moves(browser, site, query: str):
     page, errors = browser.new_page(viewport={"width": 390, "height": 844}), []
     page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
     page.add_init_script("""self.moved = 0; new PerformanceObserver((list) => {
         for (const entry of list.getEntries()) moved += entry.value;
     }).observe({ type: "layout-shift", buffered: true })""")

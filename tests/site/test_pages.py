@@ -49,6 +49,8 @@ def test_a_formula_becomes_mathml_that_keeps_its_tex_and_one_in_no_tex_ends_the_
 def test_icons_are_drawn_into_the_page_and_of_three_viewports_the_first_stays(page: Path):
     html = '<i class="theme-switch fa-solid fa-sun      fa-lg" data-mode="light" title="L"></i>'
     light = lighten(html + '<span class="fa-solid fa-bars"></span>', page)
+    fold = '<summary aria-label="Toggle hidden content"><p>Code</p>'
+    assert lighten(fold, page) == "<summary><p>Code</p>", "its name is what it shows"
     assert light.startswith('<svg class="icon theme-switch fa-sun fa-lg" data-mode="light" viewBox')
     assert light.count("<path d=") == 2 and "<i" not in light and "<span" not in light
     with pytest.raises(ValueError, match="no icon 'unicorn'"):
