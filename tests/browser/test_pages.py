@@ -1,5 +1,6 @@
 """Every page as a reader's browser sees it: light and dark, on a phone and on a desk."""
 
+import re
 from collections.abc import Iterator
 from itertools import product
 
@@ -104,6 +105,18 @@ def test_search_finds_without_a_network(browser: Browser, site: str):
     visit.page.locator("#search-results li a").first.wait_for(timeout=10_000)
     links = visit.page.locator("#search-results li a").all()
     assert any("02_attention" in link.get_attribute("href") for link in links)
+    field = visit.page.locator(".bd-search-container input")
+    for words in ("refuted", "which claims are wrong"):
+        field.fill(words)  # and no more: pages are listed as one types
+        first = visit.page.locator("#search-results li a").first
+        expect(first).to_have_attribute("href", re.compile("^book/ledger.html"))
+    field.fill("residual connection")
+    numbers = visit.page.locator("#search-results li a").evaluate_all(
+        r"all => all.map(e => /^book.(\d\d)_[^#]*$/.exec(e.getAttribute('href'))?.[1]).filter(Boolean)"
+    )
+    assert len(numbers) > 3 and numbers == sorted(numbers), "chapters as they come in the book"
+    icon, box = visit.page.locator(".bd-search-container svg.icon"), field.bounding_box()
+    assert icon.bounding_box()["x"] + icon.bounding_box()["width"] <= box["x"] + 1
     visit.close()
 
 
