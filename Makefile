@@ -14,7 +14,7 @@ BOOK := -n auto --dist loadscope book
 ORDER := -v --random-order  # -v prints the seed: --random-order-seed runs that order again
 
 .PHONY: help lab book serve quick test test-full test-site test-machines lint bench notebooks launch
-.PHONY: figures student site slides pdf epub clean
+.PHONY: figures student site slides pdf epub take clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -82,6 +82,10 @@ pdf: site  ## the book as one PDF: _build/book.pdf
 
 epub: site  ## the book for e-book readers: _build/book.epub
 	$(RUN) -m book.tools.epub
+
+take: site  ## the site with all of these, and itself in a zip, to take along
+	sh book/tools/take.sh $(RUN)
+	$(MAKE) site
 
 clean:  ## remove what was built; .venv stays
 	rm -rf _build

@@ -1,4 +1,4 @@
-"""README: its snippets run one after the other as printed, and its links hold on PyPI as well."""
+"""The command's page: its snippets run in their order. README: its links hold on PyPI, and are filled in."""
 
 import os
 import re
@@ -8,19 +8,20 @@ import sys
 import matplotlib
 import numpy as np
 import pytest
+import yaml
 from PIL import Image
 
 from book.tools.address import ROOT
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "book/command.md").read_text(encoding="utf-8")
 
 
-def test_the_snippets_of_readme_run_in_their_order(tmp_path, monkeypatch, capsys):
+def test_the_snippets_of_the_page_run_in_their_order(tmp_path, monkeypatch, capsys):
     matplotlib.use("Agg")
     noise = np.random.default_rng(0).integers(0, 256, (6, 8, 3), np.uint8)
     Image.fromarray(noise).resize((80, 60)).save(tmp_path / "photo.jpg")
     monkeypatch.chdir(tmp_path)
-    snippets = re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)
+    snippets = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
     assert len(snippets) == 5 and not any("..." in line.partition("#")[0] for snippet in snippets
                                           for line in snippet.splitlines())  # fmt: skip
     names = {}
@@ -32,6 +33,25 @@ def test_the_snippets_of_readme_run_in_their_order(tmp_path, monkeypatch, capsys
     assert names["results"].test.pictures == 359
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert not list(tmp_path.glob("runs"))
+
+
+def test_the_workflow_fills_in_the_links_at_the_top_and_no_others(tmp_path):
+    steps = yaml.safe_load((ROOT / ".github/workflows/pages.yml").read_text())["jobs"]["launch"][
+        "steps"
+    ]
+    (fill,) = (step["run"] for step in steps if "sed" in step.get("run", ""))
+    before = (ROOT / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "README.md").write_text(before, encoding="utf-8")
+    around = os.environ | {"GITHUB_SERVER_URL": "https://github.com", "PYTHONPATH": str(ROOT)}
+    around |= {"GITHUB_REPOSITORY": "Someone/a-book", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    (tmp_path / "python").symlink_to(sys.executable)
+    subprocess.run(["bash", "-e", "-c", fill], cwd=tmp_path, env=around, check=True)
+    after = (tmp_path / "README.md").read_text(encoding="utf-8").splitlines()
+    (line,) = {*after} - {*before.splitlines()}
+    site = "https://someone.github.io/a-book/"
+    colab = "https://colab.research.google.com/github/Someone/a-book/blob/launch/book/00_in_an_hour.ipynb"
+    assert re.findall(r"\((.*?)\)", line) == [site, colab, f"{site}book/live.html"]
+    assert len(after) <= 90
 
 
 @pytest.mark.parametrize("url", ["", "https://github.com/someone/a-book"])

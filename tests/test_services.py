@@ -17,6 +17,7 @@ from tests.test_project import PINS
 
 LINES = (ROOT / ".binder/requirements.txt").read_text(encoding="utf-8").splitlines()
 WANTED = {re.split("==", line)[0].lower() for line in LINES if re.match(r"\w", line)}
+WANTED -= {"nbgitpuller"}  # fetches the notebooks
 # Jupyter, torch and transformers bring the first three; only tests make mutants, and no notebook
 # writes ONNX.
 NOT_WANTED = {"ipython", "jinja2", "huggingface_hub", "cosmic_ray"}
@@ -93,5 +94,8 @@ def test_the_workflows_lint_run_every_kind_of_test_and_need_no_make():
     for path in WORKFLOWS:
         assert not re.search(r"run: make\b", path.read_text(encoding="utf-8")), path.name
     steps = (GITHUB / "workflows/pages.yml").read_text(encoding="utf-8")
-    figures = steps.find("python -m book.tools.figures")
-    assert 0 < figures < steps.find("jupyter-book build"), "drawn before the site is built"
+    order = ["tools.figures", "jupyter-book build", "take.sh", "pytest tests/site"]
+    places = [*map(steps.find, order), steps.find("upload-pages-artifact")]
+    assert steps.rfind("jupyter-book build") > steps.find("take.sh"), "which links what was made"
+    assert places == sorted(places) and min(places) > 0, "each after what it needs"
+    assert "needs: [build, launch]" in steps, "no button leads to a branch that is not there"

@@ -19,14 +19,7 @@ from book._ext.pages import when_built
 
 STATIC = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
 SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")  # only the search page searches
-UNUSED = (
-    "scripts/fontawesome.js*",
-    "vendor/fontawesome/webfonts/*",
-    "**/*.map",
-    "mathjax/[!t]*.js",  # bundles for other formats than those of tex-chtml.js
-    "mathjax/tex-[!c]*.js",
-    "mathjax/tex-chtml-*.js",
-)
+UNUSED = ("scripts/fontawesome.js*", "vendor/fontawesome/webfonts/*", "**/*.map")
 VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
 ICON = re.compile(
     r'<(i|span) class="((?:[\w-]+ +)*(?:fa-solid|fas|fab) +fa-([\w-]+)[^"]*)"([^>]*)></\1>'
@@ -42,8 +35,6 @@ def lighten(html: str, page: Path) -> str:
     unused = ["fontawesome.js"]
     if page.name != "search.html":
         unused += SEARCH
-    if 'class="math' not in html:  # Sphinx gives the first page what the pages below it need
-        unused.append("tex-chtml.js")
     html = SCRIPT.sub(lambda tag: "" if tag[1].endswith(tuple(unused)) else tag[0], html)
     # Sphinx, docutils and the theme each write one.
     before, viewport, after = html.partition('<meta name="viewport"')
@@ -52,6 +43,7 @@ def lighten(html: str, page: Path) -> str:
     # A fold in the contents is an arrow alone, with nothing to read aloud.
     fold = '<span class="toctree-toggle"'
     html = html.replace(f"<summary>{fold}", f'<summary aria-label="Pages below">{fold}')
+    html = html.replace(' aria-label="Toggle hidden content"', "")  # a fold of code has words
     head, article, rest = html.partition("<article")
     return head + article + re.sub(r"<img\b[^>]*>", picture(page), rest)
 
@@ -124,4 +116,4 @@ def finish(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    when_built(app, finish, priority=900)  # after MathJax is copied
+    when_built(app, finish, priority=900)  # after the others

@@ -12,7 +12,7 @@ from typing import Any
 from bs4 import BeautifulSoup
 from docutils import nodes
 from jinja2 import Template
-from PIL import Image, ImageOps
+from PIL import Image, ImageDraw, ImageFont, ImageOps
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
@@ -93,7 +93,9 @@ def describe(
     if page == app.config.root_doc:
         title = context["title"] = book
         context["docstitle"] = ""  # what follows the title of any other page
-    description = context.get("description") or (summary(doctree) if doctree else book)
+    description = context.get("description") or (
+        summary(doctree) if doctree else f"Search in {book}"
+    )
     properties = {
         "og:type": "website" if title == book else "article",
         "og:site_name": book,
@@ -105,7 +107,7 @@ def describe(
         properties["og:url"] = context["pageurl"]
         if source:
             name = f"_images/card-{source.stem}.jpg"
-            draw_card(source, Path(app.outdir, name))
+            draw_card(source, Path(app.outdir, name), book)
             properties["og:image"] = f"{app.config.html_baseurl.rstrip('/')}/{name}"
             properties["og:image:alt"] = textwrap.shorten(alt, 400, placeholder=" …")
     lines = [f'<meta property="{k}" content="{escape(v)}" />' for k, v in properties.items()]
@@ -115,9 +117,9 @@ def describe(
 
 
 def summary(doctree: nodes.document) -> str:
-    """The first paragraph of a page, or as much of it as fits into a description."""
-    paragraphs = (node.astext() for node in doctree.findall(nodes.paragraph))
-    first = next((text for text in paragraphs if len(text) > 40), "")
+    """The first paragraph of a page, but for a chapter's minutes, as far as a description goes."""
+    paragraphs = (p for p in doctree.findall(nodes.paragraph) if "map-facts" not in p["classes"])
+    first = next((p.astext() for p in paragraphs if len(p.astext()) > 40), "")
     return textwrap.shorten(first, 250, placeholder=" …")
 
 
@@ -130,10 +132,15 @@ def picture(app: Sphinx, page: str) -> tuple[Path, str] | None:
     return None
 
 
-def draw_card(source: Path, target: Path) -> None:
+def draw_card(source: Path, target: Path, book: str) -> None:
+    """A figure above the book's name."""
     target.parent.mkdir(exist_ok=True)
+    card = Image.new("RGB", CARD, "#17624a")
     with Image.open(source) as figure:
-        ImageOps.pad(figure.convert("RGB"), CARD, color="white").save(target, quality=85)
+        card.paste(ImageOps.pad(figure.convert("RGB"), (CARD[0], CARD[1] - 80), color="white"))
+    font = ImageFont.load_default(36)
+    ImageDraw.Draw(card).text((CARD[0] / 2, CARD[1] - 40), book, "white", font, anchor="mm")
+    card.save(target, quality=85)
 
 
 def setup(app: Sphinx) -> None:

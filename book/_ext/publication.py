@@ -1,6 +1,7 @@
 """What the pages say of where they are published, from the repository's address if it has one."""
 
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -8,11 +9,12 @@ from sphinx.config import Config
 from book._ext.ledger_page import page_of
 from book._ext.pages import when_built
 from book.tools import notebooks
-from book.tools.address import repository, site
+from book.tools.address import ROOT, repository, site
 from book.tools.alone import alone
-from book.tools.launch import BRANCH
+from book.tools.launch import BRANCH, ENVIRONMENT
 from course.claims.rows import load
 
+TAKEN = ROOT / "_build/beside"
 BUTTONS = {
     "use_repository_button": True,
     "use_issues_button": True,
@@ -27,6 +29,10 @@ BUTTONS = {
 
 def tell_the_theme(app: Sphinx, config: Config) -> None:
     """Gives Sphinx and its theme the address, where there is one."""
+    if TAKEN.exists():  # made by take.sh, and put beside the pages
+        config.html_extra_path.append(str(TAKEN))
+    for path in TAKEN.glob("_static/take/*"):
+        app.tags.add(path.name.rpartition(".")[2])  # {only} pdf, epub, zip, slides
     if url := repository():
         app.tags.add("published")  # for what is true only then: {only} published
         config.html_baseurl = site(url)
@@ -37,9 +43,13 @@ def write_what_is_no_page(app: Sphinx) -> None:
     """The list of pages for search engines, and notebooks that work alone once downloaded."""
     out, base = Path(app.outdir), app.config.html_baseurl
     sources = out / "_sources"
-    for path in sources.rglob("*.ipynb") if base else ():
+    for path in sources.rglob("*.ipynb"):
         page = path.relative_to(sources).with_suffix("").as_posix()
-        notebooks.write(path, alone(notebooks.read(path), page, base))
+        notebook = notebooks.read(path)
+        for cell in notebook.cells:  # what it gave is on its page, as images that load faster
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = [], None
+        notebooks.write(path, alone(notebook, page, base) if base else notebook)
     if not base:
         for name in ("robots.txt", "sitemap.xml"):  # of a build that had an address
             (out / name).unlink(missing_ok=True)
@@ -59,11 +69,14 @@ def write_what_is_no_page(app: Sphinx) -> None:
 def open_main_in_binder(
     app: Sphinx, page: str, template: str, context: dict, doctree: object
 ) -> None:
-    """Leads Binder, which has the packages, to the notebooks as they are in the repository."""
+    """Leads Binder, which has the packages, to the repository's notebooks, fetched into `book`."""
+    at = {"repo": repository(), "branch": "main", "targetPath": "book", "depth": "1"}
+    pull = f"git-pull?{urlencode(at | {'urlpath': f'lab/tree/book/{page}.ipynb'})}"
     for group in context.get("header_buttons", []):
         for button in group.get("buttons", []):
             if "mybinder.org" in button.get("url", ""):
-                button["url"] = button["url"].replace(f"/{BRANCH}?", "/main?")
+                start = button["url"].partition(f"/{BRANCH}?")[0]
+                button["url"] = f"{start}/{ENVIRONMENT}?urlpath={quote(pull, safe='')}"
 
 
 def setup(app: Sphinx) -> None:

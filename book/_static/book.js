@@ -21,6 +21,27 @@ addEventListener("load", () => {
   }), 1500);
 });
 
+// The search page lists pages while one types; the key Enter shows where in them the words stand.
+addEventListener("DOMContentLoaded", () => {
+  const input = document.querySelector(".bd-search-container input");
+  input?.addEventListener("input", () => {
+    if (!Search.hasIndex()) return;
+    const found = Search._performSearch(...Search._parseQuery(input.value)).reverse();
+    const list = document.createElement("ul"), said = document.createElement("p");
+    list.className = "search";
+    said.setAttribute("role", "status");
+    said.textContent = input.value.trim() && (found.length ? "" : "Nothing found so far.");
+    list.append(...found.slice(0, 12).map(([page, title, anchor]) => {
+      const link = document.createElement("a"), item = document.createElement("li");
+      link.href = `${page}.html${anchor}`;
+      link.textContent = new DOMParser().parseFromString(title, "text/html").body.textContent;
+      item.append(link);
+      return item;
+    }));
+    document.getElementById("search-results").replaceChildren(said, list);
+  });
+});
+
 // The button under a figure copies its citation, and says that it has.
 addEventListener("DOMContentLoaded", () => {
   if (!window.ClipboardJS) return;

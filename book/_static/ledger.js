@@ -58,7 +58,7 @@ function read() {
     else if (field.name) field.value = query.get(field.name) ?? "";
   }
   const folded = form.querySelector(".filter-more");
-  folded.open ||= [...query.keys()].some((name) => folded.querySelector(`[name=${name}]`));
+  folded.open ||= [...form.elements].some((e) => e.name && query.has(e.name) && folded.contains(e));
   show();
 }
 
@@ -98,6 +98,5 @@ addEventListener("popstate", () => {
   read();
   follow();
 });
-form.hidden = false;
 read();
 follow();

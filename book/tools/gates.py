@@ -171,16 +171,13 @@ def heavy_pages(site: Path) -> list[str]:
 
 @of_each_page
 def first_load(page: Path, tree: BeautifulSoup) -> Iterator[str]:
-    """What costs too much before it can be read, MathJax apart, which formulas need."""
+    """What costs too much before it can be read."""
     files = set(filter(None, (file_of(page, url) for url in loaded(tree))))
     files = {page, *(file for file in files if file.suffix in (".css", ".js"))}
     files |= {font for sheet in files if sheet.suffix == ".css" for font in fonts(sheet)}
-    mathjax = {file for file in files if "mathjax" in file.parts}
-    weight = sum(compressed(file) for file in files - mathjax if file.is_file())
+    weight = sum(compressed(file) for file in files if file.is_file())
     if weight > FIRST_LOAD:
         yield f"{weight:,} bytes at first, at most {FIRST_LOAD:,} allowed"
-    if mathjax and tree.select_one(".math") is None:
-        yield "loads MathJax and has no formula"
 
 
 @cache
@@ -193,6 +190,16 @@ def fonts(sheet: Path) -> frozenset[Path]:
 @cache
 def compressed(file: Path) -> int:
     return len(gzip.compress(file.read_bytes(), compresslevel=6))
+
+
+@of_each_page
+def formulas(page: Path, tree: BeautifulSoup) -> Iterator[str]:
+    """Formulas that are not MathML, which browsers show without a script."""
+    for tag in tree.select(".math"):
+        shown = [text for text in tag.find_all(string=True) if text.parent.name != "annotation"]
+        if tag.math is None or any("\\" in text for text in shown):
+            yield f"{str(tag)[:80]}: a formula in TeX"
+    yield from (f"loads {url}" for url in loaded(tree) if "mathjax" in url.casefold())
 
 
 @of_each_page
@@ -241,5 +248,5 @@ def metadata(page: Path, tree: BeautifulSoup) -> Iterator[str]:
 
 GATES: list[Gate] = [
     *(foreign_urls, alt_texts, broken_links, heavy_pages),  # is a page whole, and alone?
-    *(first_load, icons, images, metadata),  # what does it cost, and say of itself?
+    *(first_load, formulas, icons, images, metadata),  # what does it cost, and say of itself?
 ]

@@ -1,14 +1,14 @@
-"""The branch that Colab opens: the book's files, with notebooks that work alone.
+"""The branches that Colab and Binder open, made by ``python -m book.tools.launch``.
 
-    python -m book.tools.launch
-
-lets the branch point to a commit of HEAD's files, but for workflows, which a workflow's token may
-not push.
+``launch``, for Colab, has HEAD's files, with notebooks that work alone, but no workflows, which a
+workflow's token may not push. ``environment``, for Binder, has what its image is built from. It is
+the same commit until a package changes, so that Binder builds no other for each change of the book.
 """
 
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import nbformat
@@ -16,7 +16,7 @@ import nbformat
 from book.tools.address import git, repository, site
 from book.tools.alone import alone
 
-BRANCH = "launch"
+BRANCH, ENVIRONMENT = "launch", "environment"
 
 
 def launch(url: str) -> None:
@@ -33,9 +33,17 @@ def launch(url: str) -> None:
                 blob = git("hash-object", "-w", "--stdin", given=text.encode()).decode().strip()
                 git("update-index", "--cacheinfo", f"100644,{blob},{path}", environment=beside)
         tree = git("write-tree", environment=beside).decode().strip()
-    # No parent: one commit is all that Colab fetches, and none of the history moves with a push.
-    commit = git("commit-tree", tree, "-m", f"The files of {head}, with notebooks that work alone")
-    git("update-ref", f"refs/heads/{BRANCH}", commit.decode().strip())
+    point(BRANCH, tree, f"The files of {head}, with notebooks that work alone")
+    listed = git("ls-tree", head, ".binder", "requirements.txt")
+    tree = git("mktree", given=listed).decode().strip()
+    constant = {f"GIT_{role}_DATE": "2026-01-01T00:00:00Z" for role in ("AUTHOR", "COMMITTER")}
+    point(ENVIRONMENT, tree, "What Binder installs", os.environ | constant)
+
+
+def point(branch: str, tree: str, message: str, around: Mapping[str, str] = os.environ) -> None:
+    """Lets a branch point to a commit of a tree, without a parent: no history moves with a push."""
+    commit = git("commit-tree", tree, "-m", message, environment=around).decode().strip()
+    git("update-ref", f"refs/heads/{branch}", commit)
 
 
 if __name__ == "__main__":
@@ -43,4 +51,4 @@ if __name__ == "__main__":
     if not address:
         sys.exit("No address: set MINIVIT_REPOSITORY, or add a remote `origin` that is on GitHub.")
     launch(address)
-    print(f"`{BRANCH}` has notebooks that work alone: git push --force origin {BRANCH}")
+    print(f"The branches are made: git push --force origin {BRANCH} {ENVIRONMENT}")

@@ -24,7 +24,7 @@ SHA512 = "JYIg5D9aoxoaLeb84O+OvAwsKWdIavVgEDScxtYEXFCT6t6TQrhNtSgogcjdCpdLsWglhJ
 TAKEN = ("reset.css", "reveal.css", "reveal.js", "plugin/notes.js")
 READER = "markdown-implicit_figures"  # an image alone in a paragraph gets no caption
 COLOURS = re.compile(
-    r'^(?::root|html\[data-theme="light"\]) \{.*?^\}|^\.verdict-\w+ \{ --verdict: .*?\}',
+    r'^(?::root|html:not\(\[data-theme="dark"\]\)) \{.*?^\}|^\.verdict-\w+ \{ --verdict: .*?\}',
     re.DOTALL | re.MULTILINE,
 )
 

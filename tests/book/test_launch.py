@@ -54,7 +54,9 @@ def test_links_are_those_of_the_site_and_stay_where_there_is_no_site():
 
 def test_the_branch_has_notebooks_that_work_alone_and_no_more_changes(tmp_path, monkeypatch):
     (tmp_path / ".github/workflows").mkdir(parents=True)
-    (tmp_path / ".github/workflows/a_file").touch()
+    (tmp_path / ".binder").mkdir()
+    for file in (".github/workflows/a_file", ".binder/postBuild", "requirements.txt"):
+        (tmp_path / file).touch()
     for page in PAGES:
         (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / f"{page}.ipynb", tmp_path / f"{page}.ipynb")
@@ -73,6 +75,13 @@ def test_the_branch_has_notebooks_that_work_alone_and_no_more_changes(tmp_path, 
     for page in PAGES:
         stored = nbformat.reads(git("show", f"launch:{page}.ipynb", cwd=tmp_path), as_version=4)
         assert stored == alone(notebooks.read(ROOT / f"{page}.ipynb"), page, SITE)
+    commits = git("rev-parse", "launch", "environment", cwd=tmp_path)
+    files = git("ls-tree", "-r", "--name-only", "environment", cwd=tmp_path).split()
+    assert files == [".binder/postBuild", "requirements.txt"]
+    git("commit", "--allow-empty", "-m", "the book changes", cwd=tmp_path)
+    launch(URL)
+    again = git("rev-parse", "launch", "environment", cwd=tmp_path)
+    assert again.split()[1] == commits.split()[1] and again != commits, "Binder keeps its image"
 
 
 def test_the_packages_have_checks_verdicts_results_and_every_model_and_no_solution(packages):

@@ -14,6 +14,10 @@ from nbformat import v4, writes
 from book.tools.address import ROOT, normal, repository, site
 
 URL = "https://github.com/Someone/a-book"
+PULL = (
+    "git-pull%3Frepo%3Dhttps%253A%252F%252Fgithub.com%252FSomeone%252Fa-book%26branch%3Dmain"
+    "%26targetPath%3Dbook%26depth%3D1%26urlpath%3Dlab%252Ftree%252Fbook%252Ffirst.ipynb"
+)
 NOWHERE = {"MINIVIT_REPOSITORY": ""}
 WORKFLOW = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "Someone/a-book"}
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["sphinx"]["config"]
@@ -56,7 +60,7 @@ def test_with_an_address_the_site_has_it_everywhere_and_without_one_nowhere(tmp_
     out = build(tmp_path, WORKFLOW)
     assert {
         URL,
-        "https://mybinder.org/v2/gh/Someone/a-book/main?urlpath=lab/tree/first.ipynb",
+        f"https://mybinder.org/v2/gh/Someone/a-book/environment?urlpath={PULL}",
         "https://colab.research.google.com/github/Someone/a-book/blob/launch/first.ipynb",
         "https://someone.github.io/a-book/first.html",  # canonical
     } <= set(links(out / "first.html"))

@@ -86,7 +86,7 @@ class Visit:
 def open_page(
     browser: Browser, site: str, name: str, theme: str = "light", width: int = 1280
 ) -> Visit:
-    """Opens a page and waits until its mathematics is set and its fonts are there."""
+    """Opens a page and waits until its fonts are there."""
     page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
     stored = f"localStorage.setItem(key, '{theme}')"
     page.add_init_script(f"for (const key of ['mode', 'theme']) {stored}")
@@ -97,7 +97,6 @@ def open_page(
     page.on("console", lambda m: visit.errors.append(m.text) if m.type == "error" else None)
     page.on("pageerror", lambda error: visit.errors.append(str(error)))
     page.goto(site + name, wait_until="networkidle")
-    page.evaluate("window.MathJax?.startup?.promise")
     page.evaluate("document.fonts.ready.then(() => null)")
     return visit
 

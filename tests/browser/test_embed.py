@@ -56,6 +56,38 @@ def test_a_div_and_a_script_elsewhere_show_one_thing_or_say_why_not(browser, sit
     page.close()
 
 
+HOSTS = {  # pages that have variables, themes or reset styles of their own
+    "theme": ("<html data-theme=dark>", ""),
+    "variables": ("<style>:root { --pst-color-primary: red; --holds: red }</style>", ""),
+    "shadow": (
+        "<div id=host></div>",
+        """<script>
+        const tree = document.getElementById("host").attachShadow({ mode: "open" });
+        tree.innerHTML = "<div data-model=digits_vit data-show=attention></div>";
+        addEventListener("load", () => minivitBegin(tree));
+    </script>""",
+    ),
+}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_in_any_page_a_head_is_drawn_in_the_models_own_green(browser, site, elsewhere, host: str):
+    folder, address = elsewhere
+    before, after = HOSTS[host]
+    div = "" if host == "shadow" else "<div data-model=digits_vit data-show=attention></div>"
+    page = bare(f"{site}_static/live/live.js", before, div) + after
+    (folder / "mine.html").write_text(page)
+    page = browser.new_page()
+    page.goto(address + "mine.html")
+    live = ready(page.locator("[data-model]"))
+    green = """e => [...e.getContext('2d').getImageData(0, 0, e.width, e.height).data]
+        .some((_, i, all) => i % 4 == 0 && all[i + 3] > 99 && all[i + 1] > all[i] + 30)"""
+    assert all(head.evaluate(green) for head in live.locator(".live-head canvas").all())
+    colours = live.evaluate("e => [getComputedStyle(e).color, getComputedStyle(e).backgroundColor]")
+    assert colours == ["rgb(34, 40, 50)", "rgb(255, 255, 255)"]
+    page.close()
+
+
 def test_two_of_them_stand_in_a_page_from_a_folder_and_do_not_meddle(browser: Browser, tmp_path):
     div = "<div data-model='digits_vit' data-show='lens'{}></div>"
     source = (SITE / "_static/live/live.js").as_uri()
@@ -83,8 +115,13 @@ def test_the_page_of_snippets_has_this_sites_address_and_all_of_them_run(browser
     for i in range(2):
         page.locator("iframe").nth(i).scroll_into_view_if_needed()
         inside = ready(page.frame_locator("iframe").nth(i).locator("[data-model]"))
-        fits = "e => e.ownerDocument.documentElement.scrollHeight <= innerHeight"
-        assert inside.evaluate(fits), "the frame's height is enough"
+        left = "e => innerHeight - document.body.offsetHeight"
+        for walked in (False, True):
+            if walked and (walk := inside.get_by_role("button", name="Go back")).count():
+                walk.click()
+                expect(inside.locator(".live-way li").last).to_be_visible(timeout=120_000)
+            page.wait_for_timeout(500)
+            assert inside.evaluate(left) == 0, "the frame is as high as what it shows"
     visit.close()
 
 

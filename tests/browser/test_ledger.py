@@ -84,6 +84,22 @@ def test_the_address_keeps_what_is_asked_and_back_undoes_it(page: Page, browser:
     again.close()
 
 
+@pytest.mark.parametrize("query", ["?utm.x=1", "?a[b]=1", "?=", "?word=%22%5D&word=refuted"])
+def test_an_odd_address_filters_by_what_it_names_and_nothing_moves(browser, site, query: str):
+    page, errors = browser.new_page(viewport={"width": 390, "height": 844}), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+    page.add_init_script("""self.moved = 0; new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) moved += entry.value;
+    }).observe({ type: "layout-shift", buffered: true })""")
+    page.goto(f"{site}{LEDGER}{query}#R65", wait_until="networkidle")
+    assert errors == [] and page.locator("#R65").evaluate("e => e.open")
+    assert counted(page) < 60 if "refuted" in query else counted(page) > 200
+    page.goto(site + LEDGER, wait_until="networkidle")
+    assert page.evaluate("moved") < 0.1
+    page.close()
+
+
 def test_a_permalink_opens_its_card_even_when_a_filter_would_hide_it(opened):
     for query in ("", "?word=open"):
         card = opened(f"{LEDGER}{query}#R65").locator("#R65")
@@ -112,12 +128,15 @@ def test_a_claim_s_page_is_whole_without_scripts_on_a_phone_and_on_paper(without
         assert without_scripts.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_line_is_one_line_on_a_desk_and_two_on_a_phone_where_filters_and_a_card_fit(opened):
-    for name, (width, lines) in product((CHAPTER, LEDGER), ((1280, 1), (390, 2))):
+def test_a_line_is_short_in_a_chapter_and_says_the_whole_claim_in_the_ledger_and_all_fits(opened):
+    for name, width in product((CHAPTER, LEDGER), (1280, 390)):
         page = opened(name, "light", width)  # what is only implied says so, on a line of its own
         summaries = page.locator("details.verdict > summary:not(:has(.verdict-mark))")
         heights = summaries.evaluate_all("all => all.map(e => e.getBoundingClientRect().height)")
-        assert heights and max(heights) < 24 + 28 * lines
+        assert heights and (name == LEDGER or max(heights) < (52 if width == 1280 else 80))
+        cut = "all => all.filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)"
+        claims = page.locator("details.verdict > summary .verdict-claim")
+        assert claims.count() and (name == CHAPTER or claims.evaluate_all(cut) == [])
     page = opened(f"{LEDGER}#R24", "light", 390)
     page.get_by_text("More filters", exact=True).click()
     for part in page.locator(".ledger-filter :visible, #R24 :visible").all():

@@ -132,6 +132,21 @@ def test_a_one_is_drawn_by_hand_and_a_file_that_is_whole_is_read(page: Page, tmp
     damaged = "no image that the browser can read"
     expect(live.locator(".live-say")).to_contain_text(damaged, timeout=30_000)
     assert chances(page) == before
+    expect(live).to_have_attribute("aria-busy", "false")
+    for ink in (0, 255):  # on nothing: transparency
+        one = Image.new("RGBA", (8200, 6100))
+        ImageDraw.Draw(one).line((4100, 400, 4100, 5700), fill=(ink, ink, ink, 255), width=900)
+        one.save(tmp_path / "one.png")  # of fifty million pixels, as phones take them
+        choose.set_input_files(tmp_path / "one.png")
+        expect(live.locator(".live-say")).to_contain_text("The model says 1", timeout=30_000)
+    choose.set_input_files(tmp_path / "one.png")
+    live.locator(".live-samples button").nth(1).click()  # while the file is decoded
+    settle(live)
+    page.wait_for_timeout(3000)
+    assert said(page).startswith("The model says 0"), "the later choice stays"
+    Image.new("L", (60, 60), 200).save(tmp_path / "blank.png")
+    choose.set_input_files(tmp_path / "blank.png")
+    expect(live.locator(".live-say")).to_have_text("Nothing is drawn.", timeout=30_000)
     zero = Image.new("L", (400, 300), 255)  # ink on paper, which the model never met
     ImageDraw.Draw(zero).ellipse((120, 12, 280, 288), outline=10, width=36)
     zero.save(tmp_path / "zero.png")

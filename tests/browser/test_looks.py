@@ -50,7 +50,7 @@ def test_symbols_fit_onto_a_phone(opened):
     page = opened("book/glossary.html", "light", 390)
     assert page.locator("table.symbols th").all_inner_texts()[:2] == ["symbol", "meaning"]
     for symbol in page.locator("table.symbols td:first-child").all():
-        fits = """e => [...e.querySelectorAll('mjx-math')].every(
+        fits = """e => [...e.querySelectorAll('math')].every(
             math => math.getBoundingClientRect().right <= e.getBoundingClientRect().right)"""
         assert symbol.evaluate(fits), symbol.inner_html()
     for meaning in page.locator("table.symbols td:nth-child(2)").all():

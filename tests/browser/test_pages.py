@@ -1,5 +1,6 @@
 """Every page as a reader's browser sees it: light and dark, on a phone and on a desk."""
 
+import re
 from collections.abc import Iterator
 from itertools import product
 
@@ -42,22 +43,22 @@ def test_asks_no_other_host_has_its_theme_and_fits(visit: Visit, request: pytest
     assert wide <= width, f"{wide - width} pixels too wide"
 
 
-def test_mathematics_is_rendered(visit: Visit):
+def test_formulas_are_set_in_their_font_and_fit(visit: Visit):
     found = visit.page.evaluate("""() => {
         const article = document.querySelector('article, .bd-search-container').cloneNode(true);
-        article.querySelectorAll('pre, code, script, mjx-container').forEach(e => e.remove());
+        article.querySelectorAll('pre, code, script, math').forEach(e => e.remove());
+        const wide = (e) => e.getBoundingClientRect().right > e.closest('.math, p, td, li, dd')
+            .getBoundingClientRect().right + 1;
         return {
-            written: document.querySelectorAll('.math').length,
-            rendered: document.querySelectorAll('.math mjx-container').length,
-            wrong: [...document.querySelectorAll('mjx-merror')].map(e => e.textContent),
-            fonts: [...document.fonts].filter(
-                f => f.family.startsWith('MJX') && f.status == 'loaded').length,
+            formulas: document.querySelectorAll('.math').length,
+            wide: [...document.querySelectorAll('span.math math')].filter(wide)
+                .map(e => e.textContent),
+            font: [...document.fonts].some(f => f.family == 'Formulas' && f.status == 'loaded'),
             raw: article.textContent.match(/\\$[^$\\n]+\\$|\\\\[(\\[][^\\n]*|\\\\begin\\{/g) ?? [],
         }
     }""")
-    assert found["raw"] == [] and found["wrong"] == []
-    assert found["rendered"] == found["written"]
-    assert bool(found["fonts"]) == bool(found["written"]), "MathJax's own fonts"
+    assert found["raw"] == [] and found["wide"] == []
+    assert found["font"] == bool(found["formulas"])
 
 
 def test_axe_finds_nothing(visit: Visit):
@@ -106,6 +107,18 @@ def test_search_finds_without_a_network(browser: Browser, site: str):
     visit.page.locator("#search-results li a").first.wait_for(timeout=10_000)
     links = visit.page.locator("#search-results li a").all()
     assert any("02_attention" in link.get_attribute("href") for link in links)
+    field = visit.page.locator(".bd-search-container input")
+    for words in ("refuted", "which claims are wrong"):
+        field.fill(words)  # and no more: pages are listed as one types
+        first = visit.page.locator("#search-results li a").first
+        expect(first).to_have_attribute("href", re.compile("^book/ledger.html"))
+    field.fill("residual connection")
+    numbers = visit.page.locator("#search-results li a").evaluate_all(
+        r"all => all.map(e => /^book.(\d\d)_[^#]*$/.exec(e.getAttribute('href'))?.[1]).filter(Boolean)"
+    )
+    assert len(numbers) > 3 and numbers == sorted(numbers), "chapters as they come in the book"
+    icon, box = visit.page.locator(".bd-search-container svg.icon"), field.bounding_box()
+    assert icon.bounding_box()["x"] + icon.bounding_box()["width"] <= box["x"] + 1
     visit.close()
 
 

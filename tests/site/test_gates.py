@@ -63,9 +63,12 @@ def test_a_foreign_url_in_a_shared_file_is_found(file: str, text: str, site: Pat
     ("broken_links", f'<img src="gone.png" {GOOD_ALT}>', "leads nowhere"),
     ("broken_links", '<script src="_static/gone.js"></script>', "leads nowhere"),
     ("heavy_pages", f"<p>{'x' * HEAVIEST}</p>", "allowed"),
+    ("formulas", '<span class="math">\\(x\\)</span>', "in TeX"),
+    ("formulas", '<span class="math"><math><mi>x</mi></math>\\xi</span>', "in TeX"),
+    ("formulas", '<script src="_static/mathjax/tex.js"></script>', "loads "),
     ("icons", '<i class="fas fa-sun"></i>', "icon fa"),
     ("icons", '<span class="fa-solid fa-x"/>', "icon fa"),
-], ids=range(32))  # fmt: skip
+], ids=range(35))  # fmt: skip
 def test_a_fault_that_is_planted_is_found(gate: str, planted: str, fault: str, site: Path):
     plant(site, planted)
     (problem,) = getattr(gates, gate)(site)
@@ -93,7 +96,6 @@ def test_a_page_that_loads_too_much_is_found(file: str, site: Path):
     *(("images", lost, "") for lost in (' width="2"', ' height="1"', ' loading="lazy"')),
     ("metadata", "<title>Attention - Vision transformers", "<title>Attention"),
     *(("metadata", f'"{key}" content="{value}"', f'"{key}" content=""') for key, value in META.items()),
-    ("first_load", 'class="math"', 'class="text"'),  # MathJax, and no formula
     ("metadata", VIEWPORT, ""),
     ("metadata", VIEWPORT, VIEWPORT * 2),
     ("metadata", "</head>", f"{CARD}</head>"),

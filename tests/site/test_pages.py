@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,12 @@ from bs4 import BeautifulSoup
 from PIL import Image
 from sphinx.application import Sphinx
 
+from book._ext.formulas import mathml
 from book._ext.light_pages import icon, lighten
 
 SCRIPTS = "".join(
     f'<script defer src="../_static/{name}?v=1"></script>\n'
-    for name in ("scripts/fontawesome.js", "searchtools.js", "mathjax/tex-chtml.js", "book.js")
+    for name in ("scripts/fontawesome.js", "searchtools.js", "book.js")
 )
 
 
@@ -26,16 +28,29 @@ def page(tmp_path: Path) -> Path:
 def test_only_scripts_that_the_page_uses_stay(page: Path):
     def stay(html: str, at: Path) -> list[str]:
         light = lighten(SCRIPTS + html, at)
-        return [name for name in ("fontawesome", "search", "mathjax", "book") if name in light]
+        return [name for name in ("fontawesome", "search", "book") if name in light]
 
     assert stay("", page) == ["book"]
-    assert stay('<span class="math notranslate">x</span>', page) == ["mathjax", "book"]
     assert stay("", page.with_name("search.html")) == ["search", "book"]
+
+
+def test_a_formula_becomes_mathml_that_keeps_its_tex_and_one_in_no_tex_ends_the_build():
+    tex = r"\lVert k \rVert \cos x = \log(-x)"
+    (found,) = mathml([("[", tex)])
+    assert found.startswith('<math display="block"') and f'x-tex">{tex}</annotation>' in found
+    assert 'stretchy="true"' not in found
+    assert re.findall(r'lspace="(.*?)" rspace="(.*?)">(\w+)', found) == [
+        ("0.167em", "0.167em", "cos"), ("0", "0", "log")
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match=r"cannot set: \\frac\{"):
+        mathml([("(", "x"), ("(", r"\frac{")])
 
 
 def test_icons_are_drawn_into_the_page_and_of_three_viewports_the_first_stays(page: Path):
     html = '<i class="theme-switch fa-solid fa-sun      fa-lg" data-mode="light" title="L"></i>'
     light = lighten(html + '<span class="fa-solid fa-bars"></span>', page)
+    fold = '<summary aria-label="Toggle hidden content"><p>Code</p>'
+    assert lighten(fold, page) == "<summary><p>Code</p>", "its name is what it shows"
     assert light.startswith('<svg class="icon theme-switch fa-sun fa-lg" data-mode="light" viewBox')
     assert light.count("<path d=") == 2 and "<i" not in light and "<span" not in light
     with pytest.raises(ValueError, match="no icon 'unicorn'"):

@@ -36,7 +36,7 @@ function minivitBoard(tools) {
     cells.addEventListener("keydown", (event) => {
       if (!(event.key in steps)) return;
       event.preventDefault();
-      const at = patches.indexOf(document.activeElement), to = at + steps[event.key];
+      const at = patches.indexOf(cells.getRootNode().activeElement), to = at + steps[event.key];
       const row = (place) => Math.floor(place / grid[1]);
       if (!patches[to] || (Math.abs(steps[event.key]) == 1 && row(to) != row(at))) return;
       patches[at].tabIndex = -1;

@@ -1,32 +1,49 @@
 // From a file to the bytes that a model takes. Nothing is sent anywhere.
 function minivitImage() {
   "use strict";
-  const LARGEST = 40e6; // bytes of a file, and pixels of an image
+  const LARGEST = 40e6; // bytes of a file
+  const LONGEST = 32767; // pixels of a side that browsers can draw
   const SIDE = 768; // pixels of the shorter side that are left for the last, exact step
 
   /** A reader's file as bytes [height * width * channels], prepared as in training. */
   async function fromFile(file, { size, resize, mean }) {
     if (file.size > LARGEST) throw new Error("This file is larger than 40 MB. A smaller one will do.");
-    let image;
+    let image, width, height, bytes;
     try {
-      image = await createImageBitmap(file);
+      const { naturalWidth, naturalHeight } = await header(file);
+      const shrink = Math.min(1, SIDE / Math.min(naturalWidth, naturalHeight));
+      [width, height] = [naturalWidth * shrink, naturalHeight * shrink].map(Math.round);
+      const smaller = { resizeWidth: width, resizeHeight: height, resizeQuality: "high" };
+      if (Math.max(width, height) <= LONGEST) image = await createImageBitmap(file, shrink < 1 ? smaller : {});
     } catch {
       throw new Error("This file is no image that the browser can read: try a PNG, JPEG or WebP.");
     }
-    if (image.width * image.height > LARGEST) {
-      throw new Error("This image has more than 40 million pixels. A smaller one will do.");
-    }
-    const shrink = Math.min(1, SIDE / Math.min(image.width, image.height));
-    const width = Math.round(image.width * shrink), height = Math.round(image.height * shrink);
-    if (!width || !height) throw new Error("This image is too narrow.");
+    if (!image) throw new Error("This image is too narrow.");
     const canvas = new OffscreenCanvas(width, height), context = canvas.getContext("2d");
-    context.fillStyle = "#fff"; // behind what is transparent
-    context.fillRect(0, 0, width, height);
-    context.imageSmoothingQuality = "high";
-    context.drawImage(image, 0, 0, width, height);
+    for (const ground of ["#fff", "#000"]) { // behind what is transparent; white ink needs the black
+      context.fillStyle = ground;
+      context.fillRect(0, 0, width, height);
+      context.drawImage(image, 0, 0, width, height);
+      const pixels = context.getImageData(0, 0, width, height);
+      bytes = prepared(pixels, size, resize, mean.length);
+      if (!isBlank(bytes)) break;
+    }
     image.close();
-    return prepared(context.getImageData(0, 0, width, height), size, resize, mean.length);
+    return bytes;
   }
+
+  /** An image before it is decoded: its size is known. */
+  function header(file) {
+    const image = new Image(), address = URL.createObjectURL(file);
+    return new Promise((resolve, reject) => {
+      image.onload = () => resolve(image);
+      image.onerror = reject;
+      image.src = address;
+    }).finally(() => URL.revokeObjectURL(address));
+  }
+
+  /** Whether nothing can be seen in an image: its pixels are alike, but for what JPEG adds. */
+  const isBlank = (bytes) => bytes.every((v) => Math.abs(v - bytes[0]) < 8);
 
   /** Resized to cover a box, cropped in the middle, in one channel or three: Preprocess.fit. */
   function prepared({ data, width, height }, size, resize, channels) {
@@ -95,5 +112,5 @@ function minivitImage() {
     return edge.sort((a, b) => a - b)[edge.length >> 1] > 127;
   }
 
-  return { fromFile, prepared, isOnPaper };
+  return { fromFile, prepared, isBlank, isOnPaper };
 }

@@ -26,15 +26,17 @@
     document.head.append(script);
   }));
 
-  /** The components' look, unless the page has it. */
-  function dress() {
+  const dressed = new Map();
+  /** The components' look, unless the page, or the shadow root that they stand in, has it. */
+  function dress(tree) {
     const href = new URL("live.css", HERE).href;
-    if ([...document.styleSheets].some((sheet) => sheet.href == href)) return null;
-    return scripts["live.css"] ??= new Promise((resolve) => {
+    if ([...tree.styleSheets].some((sheet) => sheet.href == href)) return null;
+    if (!dressed.has(tree)) dressed.set(tree, new Promise((resolve) => {
       const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href });
       link.onload = link.onerror = resolve;
-      document.head.append(link);
-    });
+      (tree.head ?? tree).append(link);
+    }));
+    return dressed.get(tree);
   }
 
   let number = 0;
@@ -44,16 +46,16 @@
       throw new Error(`data-show is one of ${Object.keys(SHOWS).join(", ")}: got "${layout}".`);
     }
     if (!/^\w+$/.test(name)) throw new Error(`data-model is the name of a model: got "${name}".`);
-    await Promise.all([dress(), ...[...FILES, `models/${name}`].map((file) => load(`${file}.js`))]);
+    await Promise.all([dress(root.getRootNode()), ...[...FILES, `models/${name}`].map((file) => load(`${file}.js`))]);
     const [beside, below, columns, modes] = SHOWS[layout];
-    const tools = minivitTools();
+    const tools = minivitTools(root);
     const panels = {
       board: minivitBoard(tools), ...minivitPanels(tools), depth: minivitDepth(tools, LEDGER),
       back: minivitBack(tools), same: minivitSame(tools, LEDGER),
     };
     const { h } = tools;
     const say = h("p", { class: "live-say", "aria-live": "polite" }, "The model is being loaded …");
-    if (!root.children.length) root.append(say); // else a picture stands there until the first answer
+    if (!root.querySelector(":scope > :not(noscript)")) root.append(say); // else a picture stands there
     const ask = tools.newWorker(), about = await ask({ ask: "open", stored: minivitModels[name] });
     const given = { // the component's number, what it shows of each block and what a tap does
       number: ++number, columns, modes, name, about, ask, samples: minivitSamples[name],
@@ -84,7 +86,7 @@
   }
 
   /** A model further down the page waits until its reader comes near; alone in a frame it begins. */
-  function begin() {
+  function begin(tree = document) {
     const start = (root) => mount(root).catch((error) => {
       const said = document.createElement("p");
       said.setAttribute("role", "alert");
@@ -95,10 +97,11 @@
       near.unobserve(target);
       start(target);
     }), { rootMargin: "400px" });
-    document.querySelectorAll(".live[data-model], [data-model][data-show]").forEach((root) => {
+    tree.querySelectorAll(".live[data-model], [data-model][data-show]").forEach((root) => {
       root.classList.add("live");
       self === top ? near.observe(root) : start(root); // a frame with nothing in it may never be painted
     });
   }
+  globalThis.minivitBegin = begin; // for who adds models later, or in a shadow root
   self === top ? requestAnimationFrame(() => setTimeout(begin)) : begin(); // after the first paint
 })();

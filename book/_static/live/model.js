@@ -63,6 +63,7 @@ function minivitModel(tools, given, page) {
       if (changes == then && spoken() !== null) await weigh();
     } catch (error) {
       say(error.message);
+      busy(false);
     }
   }
 
@@ -118,16 +119,23 @@ function minivitModel(tools, given, page) {
 
   async function open(file) {
     if (!file) return;
+    const then = changes;
+    busy(true);
+    say("The image is being read …");
     try {
       const bytes = await images.fromFile(file, preprocess);
+      if (changes != then) return; // the reader has chosen something else by now
       const ink = config.channels == 1 && images.isOnPaper(bytes, config.image_size[1]);
       await take(ink ? bytes.map((v) => 255 - v) : bytes);
     } catch (error) {
+      if (changes != then) return;
       say(error.message);
+      busy(false);
     }
   }
 
   function speak() {
+    if (images.isBlank(state.bytes)) return say("Nothing is drawn.");
     const now = softmax([...model.answer.logits]), before = softmax([...model.answer.before]);
     const top = best(now), was = best(before);
     const instead = !touched() ? "" : top == was

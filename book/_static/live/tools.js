@@ -1,5 +1,6 @@
 // What the panels of a live model are made with: elements, numbers in words, pictures, a worker.
-function minivitTools() {
+// Pictures have the colours of `root`, or the page's.
+function minivitTools(root) {
   "use strict";
 
   /** An element: h("button", { class: "wide", onclick: f }, "text", child). */
@@ -50,9 +51,8 @@ function minivitTools() {
   function drawMap(canvas, values, [rows, columns], signed = false) {
     [canvas.width, canvas.height] = [columns, rows];
     const context = canvas.getContext("2d"), top = Math.max(...values.map(Math.abs), 1e-9);
-    const style = getComputedStyle(canvas.closest(".live") ?? document.querySelector(".live")
-      ?? document.documentElement);
-    const [plus, minus] = [signed ? "--holds" : "--pst-color-primary", "--refuted"]
+    const style = getComputedStyle(root ?? document.documentElement);
+    const [plus, minus] = [signed ? "--live-for" : "--live-primary", "--live-against"]
       .map((name) => style.getPropertyValue(name).trim());
     values.forEach((v, i) => {
       context.globalAlpha = ((signed ? 0.85 : 1) * Math.abs(v)) / top;

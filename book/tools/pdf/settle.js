@@ -1,11 +1,8 @@
-// Before a page of the site is printed: waits for its formulas, images and models, and makes Chromium
+// Before a page of the site is printed: waits for its fonts, images and models, and makes Chromium
 // note where every anchor is. Gives the title, and the headings with their anchors.
 async () => {
   const later = () => new Promise((done) => setTimeout(done, 50));
-  if (document.querySelector("script[src*=mathjax]")) {
-    while (!window.MathJax?.startup?.promise) await later();
-    await window.MathJax.startup.promise;
-  }
+  await document.fonts.ready;
   for (const image of document.images) image.loading = "eager";
   await Promise.all([...document.images].map((image) => image.decode().catch(() => 0)));
   for (const model of document.querySelectorAll(".live[data-model]")) {
