@@ -49,6 +49,6 @@ def test_a_class_of_sixty_four_gets_what_it_should_and_no_file_is_lost(tmp_path)
     assert len(rows) == len({row["file"] for row in rows}) == len({row[0] for row in found})
     looks = {row["student"]: row["notes"] for row in rows}
     assert "like copied in move_by" in looks["copied_and_translated"]
-    assert not looks["right"] and "like copied " not in "".join(looks.values())
+    assert looks["right"] == looks["utf_16"] == ""
     lacking = json.loads((tmp_path / "graded" / "grades.json").read_text())[0]["isolation_lacks"]
     assert lacking or (tmp_path / "decoy").exists()
