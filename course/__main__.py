@@ -2,8 +2,6 @@
 
 import sys
 
-from course.grading import command
-
 if __name__ == "__main__":
     if sys.argv[1:2] != ["grade"]:
         asked = " ".join(sys.argv[1:]) or "nothing"
@@ -11,4 +9,6 @@ if __name__ == "__main__":
             f"python -m course was given {asked}, expected: grade FILE|FOLDER (--help says more). "
             "Claims are asked for with python -m course.claims."
         )
+    from course.grading import command  # here alone: processes that it starts import this file
+
     sys.exit(command.main(sys.argv[2:]))

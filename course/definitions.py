@@ -23,6 +23,7 @@ class Statement:
     later: set[str]  # names that functions in it read when they are called
     calls: set[str]  # names x of all calls check.x(...)
     imports: bool
+    of_book: bool = False  # whether ``check.solution`` stands above it
 
 
 def statements(cell: str, number: int) -> list[Statement]:
@@ -31,16 +32,16 @@ def statements(cell: str, number: int) -> list[Statement]:
     nodes = ast.parse(cell).body
     result = []
     for before, node, after in zip([None, *nodes], nodes, [*nodes[1:], None], strict=False):
-        above = getattr(node, "decorator_list", [])
-        above = [one for one in above if ast.unparse(one) != "check.solution"]
+        all_above = getattr(node, "decorator_list", [])
+        above = [one for one in all_above if ast.unparse(one) != "check.solution"]
         first, last = [*above, node][0].lineno, node.end_lineno or node.lineno
         shared = (before and before.end_lineno == first) or (after and after.lineno == last)
         text = ast.unparse(node) if shared else "\n".join(lines[first - 1 : last])
-        result.append(_statement(node, text, number))
+        result.append(_statement(node, text, number, of_book=above != all_above))
     return result
 
 
-def _statement(node: ast.stmt, text: str, number: int) -> Statement:
+def _statement(node: ast.stmt, text: str, number: int, of_book: bool) -> Statement:
     table = symtable.symtable(text, "cell", "exec")
     symbols = table.get_symbols()
     changes = _changed(node)
@@ -61,7 +62,7 @@ def _statement(node: ast.stmt, text: str, number: int) -> Statement:
     imports = isinstance(node, ast.Import | ast.ImportFrom)
     simple = imports or isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign)
     replaces = simple and not gives & (now | changes)
-    return Statement(text, number, gives, replaces, now, later, calls, imports)
+    return Statement(text, number, gives, replaces, now, later, calls, imports, of_book)
 
 
 def _changed(node: ast.stmt) -> set[str]:

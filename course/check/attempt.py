@@ -64,7 +64,7 @@ class Attempt:
     def __init__(self, function: Callable):
         self.function = function
         self.axes = ""  # names of the result's, with commas between; "": one number
-        self.checks = 0  # passed so far
+        self.checks = self.calls = 0  # passed so far; calls that gave a finite result
         self.applied: Callable = lambda function, *inputs: function(*inputs)  # what a call does
 
     def __call__(
@@ -99,7 +99,13 @@ class Attempt:
         else:
             result = _as_tensor(result, shape, dtype)
         self.expect(bool(torch.isfinite(result).all()), if_not_finite)
+        self.calls += 1
         return result
+
+    @property
+    def scored(self) -> int:
+        """Checks passed, without those that every finite result passes."""
+        return self.checks - self.calls
 
     def plain(self, *inputs, kind: type[T]) -> T:
         """Call the function and return its result if it is of this type, a text or a tuple."""

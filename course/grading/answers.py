@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from course.check import EXERCISES
 from course.definitions import Statement, needed
 from course.grading.notebook import Notebook, read
@@ -13,7 +15,12 @@ from course.grading.notebook import Notebook, read
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
 # Words that an answer has no need of. They are not forbidden, and worth a look.
-ODD = ("_getframe", "inspect", "ctypes", "gc.get_", "import course", "builtins", "open(")
+ODD = (
+    *("_getframe", "inspect", "ctypes", "gc.get_", "import course", "builtins", "open(", "os."),
+    *("subprocess", "socket", "shutil", "pathlib", "importlib", "__import__", "eval(", "exec("),
+)
+REFUSED: dict[str, list[str]] = yaml.safe_load(Path(__file__).with_name("refused.yml").read_text())
+SOLVES = "which solves the exercise in one call"
 STAND_IN = "written_or("  # in notebooks handed out, where the book goes on with its solution
 
 
@@ -23,7 +30,8 @@ class Chapter:
     name: str
     exercises: tuple[str, ...]  # in the order in which the notebook checks them
     cells: dict[str, str]  # exercise -> id of its cell
-    solved: frozenset[str]  # texts of the cells with the book's solutions, which are nobody's
+    solved: frozenset[str]  # texts of the book's solutions in it, which are nobody's
+    printed: dict[str, str]  # the texts of its other functions, by name
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,7 @@ class Answer:
     exercise: str
     source: str = ""
     missing: str = ""
+    state: str = "missing"  # or refused
     notes: tuple[str, ...] = ()
 
 
@@ -57,9 +66,9 @@ def chapter(number: int) -> Chapter:
         order += sorted(statement.calls & names)
         for name in statement.gives & names:
             first.setdefault(name, ids[statement.cell])
-    solved = (c.text for c in notebook.cells if c.text.startswith("# @title A solution;"))
-    texts = frozenset(map(_squeezed, solved))
-    return Chapter(number, path.stem, tuple(dict.fromkeys(order)), first, texts)
+    texts = frozenset(_squeezed(each.text) for each in notebook.statements if each.of_book)
+    own = {name: s.text for s in notebook.statements if not s.of_book for name in s.gives}
+    return Chapter(number, path.stem, tuple(dict.fromkeys(order)), first, texts, own)
 
 
 def _squeezed(text: str) -> str:
@@ -78,15 +87,18 @@ def chapter_of(notebook: Notebook) -> Chapter | None:
 
 def answer(notebook: Notebook, of: Chapter, exercise: str) -> Answer:
     """A student's answer: the last definition of the function, the book's solution aside."""
-    book = {cell.number for cell in notebook.cells if _squeezed(cell.text) in of.solved}
     listed = [
         each
         for each in notebook.statements
-        if exercise not in each.gives or not (each.cell in book or STAND_IN in each.text)
+        if exercise not in each.gives
+        or not (each.of_book and _squeezed(each.text) in of.solved or STAND_IN in each.text)
     ]
     source = program(listed, exercise)
     if not source:
         return Answer(exercise, missing=_why_missing(notebook, of, exercise))
+    for name in REFUSED.get(exercise, ()):
+        if of.printed.get(name, source + "?") in source:
+            return Answer(exercise, missing=f"It calls {name}, {SOLVES}.", state="refused")
     notes = [f"looks unusual: {word}" for word in ODD if word in source]
     cells = dict.fromkeys(str(each.cell + 1) for each in listed if exercise in each.gives)
     if len(cells) > 1:

@@ -9,6 +9,7 @@ for each exercise as it is done, so that what comes later cannot take away what 
 import json
 import linecache
 import os
+import pkgutil
 import shutil
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import torch
@@ -25,8 +27,8 @@ import torch
 from course.check.attempt import NotAttempted, NotYet, describe
 from course.check.exercise import EXERCISES
 from course.grading import isolation
-from course.grading.answers import ROOT, Answer
-from course.grading.remote import RemoteAttempt, Stopped
+from course.grading.answers import REFUSED, ROOT, SOLVES, Answer
+from course.grading.remote import Refused, RemoteAttempt, Stopped
 
 START = (
     f"import sys; sys.path.insert(0, {str(ROOT)!r}); "
@@ -58,7 +60,7 @@ class Outcome(NamedTuple):
 def examined(
     answers: Iterable[Answer], seconds: float, megabytes: int, hidden: Iterable[Path] = ()
 ) -> tuple[dict[str, Outcome], tuple[str, ...]]:
-    """Check answers in one examiner, which sees no home folder, no checkout and none of ``hidden``.
+    """Check answers in one examiner, which sees the system's files and packages, and none beside.
 
     Returns the outcome of each answer that has a source; and what this machine lacks to shut an
     examiner in.
@@ -68,8 +70,9 @@ def examined(
         return {}, ()
     before, lacking = isolation.namespaces()
     scratch = Path(tempfile.mkdtemp(prefix="grade-")).resolve()
-    home = Path(os.path.expanduser("~"))
-    folders = {folder.resolve() for folder in (home, ROOT, *hidden) if folder.is_dir()}
+    private = (path for path in Path("/").iterdir() if path.name not in isolation.SYSTEM)
+    own = (Path.home(), ROOT, *private, *hidden)
+    folders = {folder.resolve() for folder in own if folder.is_dir() and not folder.is_symlink()}
     shut = [str(folder) for folder in folders] if before else None
     try:
         request = json.dumps([sources, seconds, megabytes, str(scratch), shut])
@@ -114,7 +117,8 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", buffering=1)
     lacking: list[str] = []
     if hidden is not None:
-        lacking = isolation.protect_files(Path(scratch), map(Path, hidden), NEEDED)
+        needed = [*NEEDED, *isolation.libraries()]
+        lacking = isolation.protect_files(Path(scratch), map(Path, hidden), needed)
     isolation.hide_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # which an answer could send
     os.chdir(scratch)
@@ -131,21 +135,34 @@ def main() -> None:
 
 def examine(name: str, source: str, seconds: float, megabytes: int) -> Outcome:
     """Check one answer."""
-    attempt = RemoteAttempt(partial(_define, name, source), seconds, megabytes)
+    define = partial(_define, name, source, _shortcuts(name, source))
+    attempt = RemoteAttempt(define, seconds, megabytes)
     try:
         EXERCISES[name].examine(attempt)
         state, message = "passed", ""
     except NotAttempted:
         state, message = "open", ""
     except (NotYet, Stopped) as reason:
-        state, message = "stopped" if isinstance(reason, Stopped) else "failed", str(reason)
+        states: dict[type, str] = {Stopped: "stopped", Refused: "refused"}
+        state, message = states.get(type(reason), "failed"), str(reason)
     except Exception as error:  # in the check itself, which met what nobody has thought of
         state, message = "failed", f"The check cannot go on: {type(error).__name__}: {error}."
     return Outcome(state, message, attempt.scored)
 
 
-def _define(name: str, source: str) -> Callable:
+def _shortcuts(name: str, source: str) -> list[tuple[object, str, str]]:
+    """Where what solves an exercise in one call can be had: an owner, its attribute, its name."""
+    paths = [path for path in REFUSED.get(name, ()) if path.split(".")[0] in source]
+    found = {id(pkgutil.resolve_name(path)): path for path in paths if "." in path}
+    modules = [module for module in sys.modules.values() if isinstance(module, ModuleType)]
+    every = ((owner, *item) for owner in modules for item in list(vars(owner).items()))
+    return [(owner, key, found[id(value)]) for owner, key, value in every if id(value) in found]
+
+
+def _define(name: str, source: str, shortcuts: Iterable[tuple[object, str, str]]) -> Callable:
     """In a copy: the student's function."""
+    for owner, key, path in shortcuts:
+        setattr(owner, key, partial(_refuse, path))
     _take_away("course.check", "course.claims", "course.grading")
     filename = f"<{name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
@@ -159,6 +176,10 @@ def _define(name: str, source: str) -> Callable:
     finally:
         torch.set_default_dtype(torch.float64)
     return namespace[name]
+
+
+def _refuse(path: str, *_: object, **__: object) -> None:
+    raise Refused(f"It calls {path}, {SOLVES}.")
 
 
 def _take_away(*packages: str) -> None:

@@ -18,6 +18,8 @@ UNSHARE = (
     *("unshare", "--map-root-user", "--net", "--ipc", "--uts", "--mount", "--mount-proc"),
     *("--pid", "--fork", "--kill-child"),
 )
+SYSTEM = {"bin", "sbin", "usr", "lib", "lib32", "lib64", "libx32", "proc", "sys", "dev", "nix"}
+LINKER = Path("/etc/ld.so.cache"), Path("/etc/alternatives")  # that shared libraries are found by
 NO_SUID, NO_DEVICES, BIND, RECURSIVE = 2, 4, 0x1000, 0x4000
 MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, ATTR_RDONLY = 442, -100, 0x8000, 1
 SET_PDEATHSIG, SET_DUMPABLE, SET_NO_NEW_PRIVS = 1, 4, 38
@@ -36,6 +38,13 @@ def namespaces() -> tuple[tuple[str, ...], list[str]]:
     except OSError as error:
         return (), [f"namespaces cannot be made ({error})"]
     return UNSHARE, []
+
+
+def libraries() -> set[Path]:
+    """What Python may need besides its own folders: those of the shared libraries that it has."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    files = {Path(line.split(maxsplit=5)[5]) for line in lines if ".so" in line}
+    return {*LINKER, *(f.parent for f in files if f.parent.name.startswith("lib"))}
 
 
 def protect_files(
@@ -61,13 +70,15 @@ def protect_files(
     try:
         paths = {path for given in needed for path in (given, given.resolve()) if path.exists()}
         kept = {path: os.open(path, os.O_PATH) for path in paths}
+        is_file = {path: path.is_file() for path in paths}
         for folder in sorted(hidden):
             if not folder.is_dir():  # within another that is hidden
                 continue
             empty(folder, b"size=4k")
             for path, file in kept.items():
                 if path.is_relative_to(folder):
-                    path.mkdir(parents=True, exist_ok=True)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.touch() if is_file[path] else path.mkdir(exist_ok=True)
                     source, target = f"/proc/self/fd/{file}".encode(), os.fsencode(path)
                     succeed(libc.mount(source, target, None, BIND | RECURSIVE, None))
         scratch.mkdir(parents=True, exist_ok=True)

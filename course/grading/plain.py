@@ -3,7 +3,9 @@
 They run in the process that calls them, so they need the care that the other tool takes.
 """
 
+import functools
 from collections.abc import Callable
+from contextlib import suppress
 
 from course.check.attempt import Attempt, NotAttempted, NotYet
 from course.check.exercise import EXERCISES
@@ -19,11 +21,25 @@ def require(exercise: str, function: Callable) -> None:
 def share(exercise: str, function: Callable, of: int) -> float:
     """The fraction of a check's expectations that a function meets: 1 where it passes.
 
-    ``of`` is how many the check has: the number that it prints for an answer that passes.
+    ``of`` is how many the check has: the number that it prints for an answer that passes. What an
+    answer meets that does nothing is not counted.
     """
-    attempt = Attempt(function)
+    attempt, nothing = Attempt(function), free(exercise)[0]
     try:
         EXERCISES[exercise].examine(attempt)
     except (NotYet, NotAttempted):
-        return min(attempt.checks, of - 1) / of
+        return max(0, min(attempt.checks, of - 1) - nothing) / (of - nothing)
     return 1.0
+
+
+@functools.cache
+def free(exercise: str) -> tuple[int, int]:
+    """The most that is met by giving back an input, or zeros: checks, and those that count."""
+    met = []
+    for function in (lambda x, *_: 0 * x, *(lambda *x, at=at: x[at] for at in range(6))):
+        attempt = Attempt(function)
+        with suppress(Exception):
+            EXERCISES[exercise].examine(attempt)
+        met.append((attempt.checks, attempt.scored))
+    most, scored = zip(*met, strict=True)
+    return max(most), max(scored)

@@ -14,8 +14,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from torch import Tensor
-
 from course.check.attempt import Attempt, NotAttempted, NotYet
 from course.grading import isolation
 from course.grading.codec import Within, decode, encode, state, take_over
@@ -28,6 +26,10 @@ class Stopped(Exception):
     """The function did not come back: it ran too long, or its process died."""
 
 
+class Refused(Stopped):
+    """The function calls what solves the exercise for it."""
+
+
 class RemoteAttempt(Attempt):
     """As Attempt, for the function that ``define`` returns, which is called in the copies alone.
 
@@ -37,17 +39,6 @@ class RemoteAttempt(Attempt):
     def __init__(self, define: Callable[[], Callable], seconds: float, megabytes: int):
         super().__init__(define)
         self.left, self.seconds, self.megabytes = seconds, seconds, megabytes
-        self.calls = 0
-
-    @property
-    def scored(self) -> int:
-        """Checks passed, without those that every finite result passes."""
-        return self.checks - self.calls
-
-    def __call__(self, *inputs, **rest) -> Tensor:
-        result = super().__call__(*inputs, **rest)
-        self.calls += 1
-        return result
 
     def _call(self, inputs: tuple, within: Within) -> object:
         began = time.monotonic()
@@ -60,6 +51,8 @@ class RemoteAttempt(Attempt):
                 return result
             case ("not yet", str(message), cause):
                 raise NotYet(message) from _exception(cause)
+            case ("refused", str(message)):
+                raise Refused(message)
             case ("open",):
                 raise NotAttempted
         raise Stopped("What came back from the process that ran it could not be read.")
@@ -105,7 +98,8 @@ class RemoteAttempt(Attempt):
                 message = str(reason)
                 if MemoryError in (type(reason), type(cause)) or NO_MEMORY in str(cause):
                     message = f"More than {self.megabytes} MB of memory were asked for (--memory)."
-                answer = ("not yet", message, about)
+                refused = isinstance(cause, Refused)
+                answer = ("refused", str(cause)) if refused else ("not yet", message, about)
             except BaseException as error:
                 answer = ("not yet", f"It ends Python itself: {type(error).__name__}.", None)
             view = memoryview(encode(answer))

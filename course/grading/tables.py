@@ -1,78 +1,135 @@
-"""Grades as files: CSV, Canvas, Moodle, JSON, Gradescope, and a page for each student.
-
-Canvas and Moodle take a file whose columns have these names; a row is found by the id that is in
-the names of the files that they gave out. No server has been tried.
-"""
+"""Grades as files: CSV, JSON, Gradescope's, and a page for each student."""
 
 import csv
+import io
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from jinja2 import Template
 
+from course.grading.filled import Sheet, number
 from course.grading.grade import Graded
 
 PUBLIC = "visible"  # every check is public, so a student may see all of it
 TEMPLATE = Path(__file__).with_name("report.html").read_text(encoding="utf-8")
+OURS = ("student", "id", "file", "chapter", "counts", "points", "possible")
+THEIRS = ("points by hand", "comment")  # columns of grades.csv that are the teacher's
+ByHand = Mapping[str, tuple[str, str]]  # by file
 
 
-def write(out: Path, results: Sequence[Graded], assignment: str = "") -> None:
-    """Write all tables, and a folder with a page and Gradescope's file for each student."""
-    chapters = sorted({each.chapter for each in results if each.chapter})
-    name = assignment or ", ".join(chapters) or "minivit"
-    _write_csv(out / "grades.csv", points_table(results))
-    _write_csv(out / "canvas.csv", canvas_table(results, name))
-    _write_csv(out / "moodle.csv", moodle_table(results))
-    _write_json(out / "grades.json", [as_json(each) for each in results])
-    for each in results:
-        own = out / "students" / re.sub(r"[^\w .()-]", "_", each.submission.student)
+def counted(results: Iterable[Graded], last: bool, kept: ByHand) -> list[Graded]:
+    """What came of each file, with what a teacher added, and whether it counts.
+
+    Of a student's files for a chapter the one does that has points by hand, else the best or the
+    last; of those in which nothing was graded one does where there are no others.
+    """
+    listed = [
+        replace(each, by_hand=by_hand, comment=comment)
+        for each in results
+        for by_hand, comment in [kept.get(each.submission.file, ("", ""))]
+    ]
+    done = {each.submission.person for each in listed if each.marks or each.by_hand}
+    first: dict[tuple, tuple] = {}
+    for i, each in enumerate(listed):
+        of, sound = each.submission, bool(each.marks or each.by_hand)
+        rank = (each.by_hand != "", not last and each.points, of.turn, of.file), i
+        if sound or of.person not in done:
+            group = of.person, sound and each.chapter
+            first[group] = max(rank, first.get(group, rank))
+    chosen = {i for _, i in first.values()}
+    return [replace(each, counts=i in chosen) for i, each in enumerate(listed)]
+
+
+def write(out: Path, results: Sequence[Graded]) -> None:
+    """Write the tables anew; whatever stops this leaves the old ones."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(points_table(results))
+    save(out / "grades.csv", "\ufeff" + text.getvalue())  # the mark lets Excel read UTF-8
+    save(out / "grades.json", json.dumps([as_json(each) for each in results], indent=1) + "\n")
+
+
+def write_pages(out: Path, results: Iterable[Graded]) -> None:
+    """For each student a folder with a page, and what Gradescope reads, of what counts."""
+    whose = [(each, _folder(each.submission.student)) for each in results if each.counts]
+    alike = Counter(name.casefold() for _, name in whose)
+    for each, name in whose:
+        of = each.submission
+        more = f" ({_folder(of.id or of.file)})" if alike[name.casefold()] > 1 else ""
+        own = out / "students" / (name + more)
         own.mkdir(parents=True, exist_ok=True)
-        (own / "report.html").write_text(page(each), encoding="utf-8")
-        _write_json(own / "results.json", as_gradescope(each))
+        save(own / "report.html", page(each))
+        save(own / "results.json", json.dumps(as_gradescope(each), indent=1) + "\n")
 
 
-def points_table(results: Sequence[Graded]) -> Iterable[Sequence]:
-    """A row for each notebook: points for each exercise, and the first message."""
+def _folder(name: str) -> str:
+    return re.sub(r"[^\w .()-]", "_", name)[:60].strip(". ") or "_"
+
+
+def points_table(results: Sequence[Graded]) -> Iterator[Sequence]:
+    """A row for each file: points for each exercise, the first message, and what to look at."""
     names = list(dict.fromkeys(mark.name for each in results for mark in each.marks))
-    yield ["student", "id", "chapter", "points", "possible", *names, "remark"]
+    yield [*OURS, *names, "remark", "notes", *THEIRS]
     for each in results:
-        points = {mark.name: mark.points for mark in each.marks}
-        whose = [each.submission.student, each.submission.id, each.chapter]
-        own = [points.get(name, "") for name in names]
-        yield [*whose, each.points, each.possible, *own, remark(each)]
+        of, points = each.submission, {mark.name: mark.points for mark in each.marks}
+        whose = of.student, of.id, of.file, each.chapter, "yes" if each.counts else "no"
+        own = each.checked, each.possible, *(points.get(name, "") for name in names)
+        notes = (f"{mark.name}: {note}" for mark in each.marks for note in mark.notes)
+        said = remark(each), "; ".join(filter(None, [each.alike, *notes]))
+        yield [*map(harmless, whose), *own, *map(harmless, said), each.by_hand, each.comment]
 
 
-def canvas_table(results: Sequence[Graded], assignment: str) -> Iterable[Sequence]:
-    """Canvas's gradebook: Grades, Import."""
-    yield ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", assignment]
-    yield ["    Points Possible", "", "", "", "", max(each.possible for each in results)]
-    for each in results:
-        yield [each.submission.student, each.submission.id, "", "", "", each.points]
+def by_hand(out: Path, files: Iterable[str]) -> ByHand:
+    """What a teacher wrote into the last table: points and a comment, by file.
 
-
-def moodle_table(results: Sequence[Graded]) -> Iterable[Sequence]:
-    """Moodle's offline grading worksheet: View all submissions, Upload grading worksheet."""
-    yield ["Identifier", "Full name", "Grade", "Maximum grade", "Feedback comments"]
-    for each in results:
-        whose = f"Participant {each.submission.id}" if each.submission.id else ""
-        lines = (f"{m.name} ({m.points:g} of {m.possible:g}): {m.sentence}" for m in each.marks)
-        comment = each.problem or "\n".join(lines)
-        yield [whose, each.submission.student, each.points, each.possible, comment]
+    Points that differ from what the grader wrote are the teacher's, too. An error where some of it
+    would be lost.
+    """
+    path, names, kept = out / "grades.csv", {harmless(name): name for name in files}, {}
+    if not path.exists():
+        return {}
+    sheet = Sheet(path)
+    heads = sheet.values(0)
+    if not {*OURS, *THEIRS} <= {*heads}:
+        raise ValueError(f"{path} is no table of this grader: choose another --out")
+    written = {}
+    if (before := out / "grades.json").exists():
+        entries = json.loads(before.read_text(encoding="utf-8"))
+        written = {harmless(each["file"]): each["checked"] for each in entries}
+    for cells in map(sheet.values, range(1, len(sheet.rows))):
+        row = dict(zip(heads, cells, strict=False))
+        name, points, given, comment = (row.get(h, "") for h in ("file", "points", *THEIRS))
+        for value in filter(None, (points, given)):
+            number(value, f"{path}, {name},")
+        if not given and points and abs(number(points) - written.get(name, number(points))) > 0.005:
+            given = points
+        if (given or comment) and name not in names:
+            raise ValueError(
+                f"{path} has points by hand or a comment for {name}, which was not handed in here: "
+                "choose another --out"
+            )
+        if given or comment:
+            kept[names[name]] = given, comment
+    return kept
 
 
 def as_json(each: Graded) -> dict:
-    """All that is known of a graded notebook."""
+    """All that is known of a file."""
     return {
         "student": each.submission.student,
         "id": each.submission.id,
-        "notebook": each.submission.path.name,
+        "file": each.submission.file,
         "chapter": each.chapter,
+        "counts": each.counts,
         "points": each.points,
+        "checked": each.checked,
         "possible": each.possible,
         "problem": each.problem,
+        "comment": each.comment,
+        "alike": each.alike,
         "exercises": [asdict(mark) for mark in each.marks],
         "isolation_lacks": each.lacking,
         "seconds": round(each.seconds, 1),
@@ -95,7 +152,7 @@ def as_gradescope(each: Graded) -> dict:
     result = {
         "score": each.points,
         "execution_time": round(each.seconds, 1),
-        "output": each.problem,
+        "output": "\n".join(filter(None, (each.problem, each.comment))),
         "visibility": PUBLIC,
         "stdout_visibility": "hidden",
     }
@@ -103,35 +160,41 @@ def as_gradescope(each: Graded) -> dict:
 
 
 def remark(each: Graded) -> str:
-    """The first thing to know of a notebook, in one line."""
+    """The first thing to know of a file, in one line."""
     if each.problem:
         return each.problem
     first = next((mark for mark in each.marks if mark.state != "passed"), None)
     return f"{first.name}: {first.sentence}" if first else "all passed"
 
 
+def comment(each: Graded) -> str:
+    """What a student is told, as text."""
+    lines = (f"{m.name} ({m.points:g} of {m.possible:g}): {m.sentence}" for m in each.marks)
+    total = f"{each.points:g} of {each.possible:g}"
+    return "\n".join(filter(None, [total, each.comment, each.problem, *lines]))
+
+
 def page(each: Graded) -> str:
     """The page that a student gets, as HTML that needs nothing beside it."""
     facts = {
         "name": each.submission.student,
+        "file": each.submission.file,
         "chapter": each.chapter.replace("_", " "),
         "points": f"{each.points:g} of {each.possible:g}",
         "marks": () if each.problem else each.marks,
         "problem": each.problem,
+        "comment": each.comment,
     }
     return Template(TEMPLATE, autoescape=True).render(facts) + "\n"
 
 
-def _write_json(path: Path, content: object) -> None:
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+def save(path: Path, text: str) -> None:
+    """Write a text, or leave what was there."""
+    scratch = path.with_name(f".{path.name}.new")
+    scratch.write_bytes(text.encode(errors="replace"))
+    scratch.replace(path)
 
 
-def _write_csv(path: Path, rows: Iterable[Sequence]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([_harmless(value) for value in row] for row in rows)
-
-
-def _harmless(value: object) -> object:
+def harmless(value: str) -> str:
     """Names of files are the students': a spreadsheet would run one that begins with ``=``."""
-    risky = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
-    return f"'{value}" if risky else value
+    return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value

@@ -1,9 +1,12 @@
-"""A simulated class: forty notebooks of chapter 3, made from its solutions and known wrong answers.
+"""A simulated class: sixty-four students hand in chapter 3, made from its solutions and wrong answers.
 
-``expected.csv`` beside this file says what each must get.
+``expected.csv`` beside this file says what each file must get.
 """
 
+import io
 import json
+import os
+import zipfile
 from pathlib import Path
 
 from nbformat.v4 import new_code_cell
@@ -65,6 +68,21 @@ MEMORY = "    held = [torch.ones(2**27) for _ in range(200)]\n    return held[0]
 PRINTS = "    for _ in range(1024):\n        print('x' * 2**20)\n    return tokens\n"
 
 
+# Another way to the same, longer than it need be, to be copied.
+COPIED = """
+import math
+import torch
+def move_by(p, steps):
+    result = torch.zeros_like(p)  # every pair turns
+    for pair in range(p.shape[1] // 2):
+        angle = steps / 10000 ** (2 * pair / p.shape[1])
+        first, second = p[:, 2 * pair], p[:, 2 * pair + 1]
+        result[:, 2 * pair] = first * math.cos(angle) + second * math.sin(angle)
+        result[:, 2 * pair + 1] = second * math.cos(angle) - first * math.sin(angle)
+    return result
+"""
+
+
 def first(body: str, imports: str = "import torch") -> dict[str, str]:
     """Right answers, but for the first exercise, whose body is given."""
     return SOLVED | {FIRST: f"{imports}\ndef {FIRST}(tokens, table):\n{body}"}
@@ -110,7 +128,7 @@ def classroom(decoy: Path) -> dict[str, str]:
         "right": notebook(SOLVED),
         "right_with_solutions_in_it": notebook(SOLVED, full=True),
         "right_otherwise": notebook(dict.fromkeys(NAMES, ""), before=known),
-        **{f"wrong_{turn}": notebook(wrong(turn), before=known) for turn in range(9)},
+        **{f"wrong_{turn}": notebook(wrong(turn), before=known) for turn in range(4)},
         "half": notebook(half),
         "one_only": notebook({NAMES[-1]: SOLVED[NAMES[-1]]}),
         "stubs": notebook({}),
@@ -142,10 +160,76 @@ def classroom(decoy: Path) -> dict[str, str]:
     }
 
 
+def zipped(**files: str | bytes) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as file:
+        for name, text in files.items():
+            file.writestr(name.replace("__", "."), text)
+    return data.getvalue()
+
+
+def oddly_handed_in() -> dict[str, str | bytes | None]:
+    """What else is handed in, by name: the content of a file, or None for an empty folder."""
+    right, worse = notebook(SOLVED), notebook({NAMES[0]: SOLVED[NAMES[0]]})
+    whole = json.loads(right)
+    python = "\n\n".join(["# für Colab", "!pip install x", *SOLVED.values()])
+    system = first("    os.system('rm -rf /')\n    return once_right(tokens, table)", "import os")
+    once = SOLVED[FIRST].replace(FIRST, "once_right")
+    network = "    socket.create_connection(('192.0.2.1', 80), 3)\n    return tokens"
+    old = {"worksheets": [{"cells": [{"cell_type": "code", "input": SOLVED[FIRST]}]}]}
+    outputs = [{"output_type": "stream", "name": "stdout", "text": "x" * 50 * 2**20}]
+    printed = whole | {"cells": [*whole["cells"], new_code_cell("1", outputs=outputs)]}
+    r = {"kernelspec": {"name": "ir", "language": "R", "display_name": "R"}}
+    copied = COPIED.replace("result", "ergebnis").replace("angle", "winkel").replace("every", "je")
+    return {
+        "utf_16.ipynb": right.encode("utf-16"),
+        "mark_and_crlf.ipynb": json.dumps(whole, indent=1)
+        .replace("\n", "\r\n")
+        .encode("utf-8-sig"),
+        "latin_1.ipynb": notebook(SOLVED, "# für").replace("\\u00fc", "ü").encode("latin-1"),
+        "r_kernel.ipynb": json.dumps(whole | {"metadata": r, "nbformat_minor": 0}),
+        "prints_50_mb.ipynb": json.dumps(printed),
+        "cut_off.ipynb": right[:9000],
+        "system.ipynb": notebook(SOLVED | system, before=f"import os\nos.system('ls')\n{once}"),
+        "network.ipynb": notebook(SOLVED | first(network, "import socket")),
+        "Anna Müller_5001_assignsubmission_file_/03_positions.py": python.encode("latin-1"),
+        "Ben O'Neil_5002_assignsubmission_file_03_positions.zip": zipped(a__ipynb=right, b__png=""),
+        "Cy_5003_assignsubmission_file_/03_positions.ipynb": right,
+        "Cy_5003_assignsubmission_file_/03_positions (1).ipynb": worse,
+        "Cy_5003_assignsubmission_file_/picture.png": b"\x89PNG",
+        "doetwo_104_55504_03_positions.ipynb": worse,
+        "doetwo_104_55505_03_positions-1.IPYNB": right,
+        "roe_LATE_105_55506_03_positions.ipynb.txt": right,
+        "copied.ipynb": notebook(SOLVED | {NAMES[1]: COPIED}),
+        "copied_and_translated.ipynb": notebook(SOLVED | {NAMES[1]: copied}),
+        "M\udcfcller.ipynb": right,
+        "two\nlines\u202e.ipynb": right,
+        "=1+1.ipynb": worse,
+        "typing_error.ipynb": notebook(SOLVED, before="def helper(a, a):\n    return a"),
+        "magics.ipynb": notebook(SOLVED, before="x = !ls\n" * 600),
+        "breaks_the_parser.ipynb": notebook(SOLVED, before="-" * 10**6 + "1"),
+        "half_of_it.py": python.replace("return", "return (", 1),
+        "old_format.ipynb": json.dumps(old),
+        "zip_in_zip.zip": zipped(inner__zip=zipped(a__ipynb=right)),
+        "no_notebook.zip": zipped(a__png="", b__docx=""),
+        "broken.zip": zipped(a__ipynb=right)[:-9],
+        "essay.docx": zipped(word=""),
+        "nothing": None,
+    }
+
+
 def write(folder: Path, names: tuple[str, ...] = ()) -> None:
-    """Write the notebooks of these students, or of all, and a folder that one would delete."""
-    decoy = folder / "decoy"
+    """Write what these students hand in, or all, and a folder that one would delete."""
+    decoy = folder.parent / "decoy"
     decoy.mkdir(parents=True, exist_ok=True)
-    for student, text in classroom(decoy).items():
-        if not names or student in names:
-            (folder / f"{student}.ipynb").write_text(text, encoding="utf-8")
+    usual = {f"{student}.ipynb": text for student, text in classroom(decoy).items()}
+    for name, content in {**usual, **oddly_handed_in()}.items():
+        path = folder / name
+        if names and name not in names:
+            continue
+        (path if content is None else path.parent).mkdir(parents=True, exist_ok=True)
+        if content is not None:
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+    if not names:
+        os.symlink("/etc/passwd", folder / "link.ipynb")
+        os.mkfifo(folder / "pipe.ipynb")

@@ -19,9 +19,11 @@ ATTACKS = {
     "other networks": ("x = socket.if_nameindex()", "[(1, 'lo')]"),
     "the own machine": ("socket.create_connection(('127.0.0.1', PORT))", "Network is unreachable"),
     "a file of the grader's": ("open(f'{FOLDER}/home/key')", "No such file or directory"),
-    "another's notebook": ("x = os.listdir(f'{FOLDER}/handed in')", "[]"),
+    "another's notebook": ("x = os.listdir(f'{FOLDER}/handed in')", "No such file or directory"),
+    "last week's class": ("x = os.listdir(f'{FOLDER}/last week')", "No such file or directory"),
+    "who is on the machine": ("x = os.path.exists('/etc/passwd'), os.listdir('/home')", "(False, [])"),
     "solutions and tests": (f"x = set(os.listdir({str(ROOT)!r})) - NEEDED", "set()"),
-    "deletion": ("os.remove(f'{FOLDER}/file')", "Read-only file system"),
+    "deletion": ("os.remove(os.__file__)", "Read-only file system"),
     "writing": ("open('/dev/shm/x', 'w')", "Read-only file system"),
     "a full disk": ("[open(f'{i}', 'wb').write(bytes(2**24)) for i in range(9)]", "No space left"),
     "the system": ("open('/proc/sys/kernel/hostname', 'w')", "Read-only file system"),
@@ -52,7 +54,7 @@ NAMES = dict(zip(ATTACKS, EXERCISES, strict=False))
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("grader's")
-    for name in ("home/key", "handed in/a.ipynb", "file"):
+    for name in ("home/key", "handed in/a.ipynb", "last week/a.ipynb"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).touch()
     return folder
@@ -75,12 +77,11 @@ def outcome(folder):
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_where_namespaces_are_allowed_an_answer_is_shut_in(outcome, attack, folder):
+def test_where_namespaces_are_allowed_an_answer_is_shut_in(outcome, attack):
     messages, lacking = outcome
     if lacking and attack != "the environment":  # which is the examiner's own on every system
         pytest.skip(f"here: {lacking}")
     assert ATTACKS[attack][1] in messages[attack]
-    assert (folder / "file").exists()
 
 
 def test_a_system_without_namespaces_is_named(monkeypatch):

@@ -8,7 +8,8 @@ import pytest
 from book.tools.edition.student import exchange
 from course.definitions import needed, statements
 from course.grading.answers import BOOK, answer, chapter, chapter_of
-from course.grading.grade import Rules, Submission, grade
+from course.grading.grade import Rules, grade
+from course.grading.handed_in import Submission
 from course.grading.notebook import Unreadable, read
 
 

@@ -32,7 +32,7 @@ def test_the_commands_grade_a_notebook_of_the_book_as_not_attempted(tmp_path):
     done = subprocess.run([sys.executable, *rest], **how, capture_output=True, text=True)
     assert (done.returncode, "0/50" in done.stdout) == (0, True), done.stderr
     listed = re.findall(r"^\| `([\w./]+)` \| ", PAGE, re.MULTILINE)
-    assert len(listed) == 6
+    assert len(listed) == 4
     for name in listed:
         assert (tmp_path / "graded" / name.replace("NAME", "03_positions")).stat().st_size
 
@@ -64,7 +64,7 @@ def test_nbgraders_cells_pass_a_right_answer_and_give_a_wrong_one_less(right):
     with pytest.raises(AssertionError, match="multi_head: not yet"):
         exec(require, {"multi_head": wrong})
     start, end = share.strip().rsplit("\n", 1)
-    for answer, points in ((right, 4), (wrong, 2)):
+    for answer, points in ((right, 4), (wrong, 0)):
         names = {"multi_head": answer}
         exec(start, names)
         assert eval(end, names) == points
