@@ -65,6 +65,8 @@ def test_a_card_says_all_of_its_claim_and_leads_to_the_rest(trees, cards, found,
         line = " ".join(shown.summary.get_text().split())
         assert not shown.summary.attrs, "its text is its name"
         mark = "only implied" if claim.inferred else ""
+        large = [other for other in others_of(name) if other["model"] == "dinov2_small_saliency"]
+        mark += "".join(f" at 22 M: {other['figure']}" for other in large)
         assert line == " ".join(f"{name} {word} {mark} {claim.statement}".split())
         for _, said in card.lines(claim, found.get(name)):
             assert " ".join(said.replace("(95 %, ", "(").split()) in text, name
