@@ -14,6 +14,7 @@ from book._ext.claims import counts
 from book.tools.address import ROOT, SITE
 from book.tools.gates import compressed
 from course.claims import card, harvest, load
+from course.claims.others import others_of
 from vitlab.claims.rules import word_of
 
 HEAVIEST = 150_000  # bytes of the page, compressed
