@@ -95,16 +95,13 @@ def positions() -> Figures:
     table = instruments.position_table(trained(518))
     cosines = instruments.position_similarity(table)
     rows, columns = torch.meshgrid(*map(torch.arange, cosines.shape[:2]), indexing="ij")
-    same_row = (rows[:, :, None, None] == rows) & (columns[:, :, None, None] != columns)
-    same_column = (columns[:, :, None, None] == columns) & (rows[:, :, None, None] != rows)
+    in_row, in_column = (x[:, :, None, None] == x for x in (rows, columns))
     at = torch.arange(2, 37, 8)
     shown = ((cosines[at][:, at] + 0.3) / 1.3).clamp(0, 1)
     return {
-        "row": cosines[same_row].mean(),
-        "column": cosines[same_column].mean(),
-        "elsewhere": cosines[
-            (rows[:, :, None, None] != rows) & (columns[:, :, None, None] != columns)
-        ].mean(),
+        "row": cosines[in_row & ~in_column].mean(),
+        "column": cosines[in_column & ~in_row].mean(),
+        "elsewhere": cosines[~in_row & ~in_column].mean(),
         "recovery": instruments.place_recovery(instruments.position_table(trained())),
         "pictures": {"cosines": tiled(shown)},
     }
