@@ -29,10 +29,10 @@ BUTTONS = {
 
 def tell_the_theme(app: Sphinx, config: Config) -> None:
     """Gives Sphinx and its theme the address, where there is one."""
-    if TAKEN.exists():  # made by take.sh, and put beside the pages
+    if TAKEN.exists():  # made by take.sh and large_model.py, put beside the pages
         config.html_extra_path.append(str(TAKEN))
-    for path in TAKEN.glob("_static/take/*"):
-        app.tags.add(path.name.rpartition(".")[2])  # {only} pdf, epub, zip, slides
+    for path in [*TAKEN.glob("_static/take/*"), *TAKEN.glob("_static/large")]:
+        app.tags.add(path.name.rpartition(".")[2])  # {only} pdf, epub, zip, slides, large
     if url := repository():
         app.tags.add("published")  # for what is true only then: {only} published
         config.html_baseurl = site(url)

@@ -1,17 +1,10 @@
 """Builds the slides of ``book/teaching/slides``, which need no network then, and prints them."""
 
-import base64
-import hashlib
-import io
 import re
 import shutil
-import sys
-import tarfile
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
-from book.tools import chromium
+from book.tools import chromium, npm
 from book.tools.address import ROOT, SITE
 from book.tools.slide_parts import filled
 from course.claims.rows import BOOK
@@ -19,7 +12,7 @@ from course.claims.rows import BOOK
 SOURCES = BOOK / "teaching/slides"
 OUT = ROOT / "_build/slides"
 DECKS = ("lecture", "part_1", "part_2", "part_3", "part_4", "part_5")
-REVEAL = "https://registry.npmjs.org/reveal.js/-/reveal.js-6.0.2.tgz"
+REVEAL = "reveal.js-6.0.2"
 SHA512 = "JYIg5D9aoxoaLeb84O+OvAwsKWdIavVgEDScxtYEXFCT6t6TQrhNtSgogcjdCpdLsWglhJn3zyE3fUOwiH5KEg=="
 TAKEN = ("reset.css", "reveal.css", "reveal.js", "plugin/notes.js")
 READER = "markdown-implicit_figures"  # an image alone in a paragraph gets no caption
@@ -27,21 +20,6 @@ COLOURS = re.compile(
     r'^(?::root|html:not\(\[data-theme="dark"\]\)) \{.*?^\}|^\.verdict-\w+ \{ --verdict: .*?\}',
     re.DOTALL | re.MULTILINE,
 )
-
-
-def reveal(folder: Path = Path(sys.prefix)) -> Iterator[tuple[str, bytes]]:
-    """The files of reveal.js that slides need, fetched from npm once; .venv keeps them."""
-    archive = folder / REVEAL.rpartition("/")[2]
-    if not archive.exists():
-        with urllib.request.urlopen(REVEAL) as answer:
-            archive.write_bytes(answer.read())
-    data = archive.read_bytes()
-    if base64.b64encode(hashlib.sha512(data).digest()).decode() != SHA512:
-        archive.unlink()
-        raise ValueError(f"{REVEAL} is not the archive that was tried: its checksum differs")
-    with tarfile.open(fileobj=io.BytesIO(data)) as files:
-        for name in TAKEN:
-            yield name, files.extractfile(f"package/dist/{name}").read()
 
 
 def page(text: str) -> str:
@@ -56,7 +34,7 @@ def build(out: Path = OUT) -> None:
     """Writes every deck, and what it needs, into a folder."""
     shutil.rmtree(out, ignore_errors=True)
     (out / "figures").mkdir(parents=True)
-    for name, file in reveal():
+    for name, file in npm.files_of(REVEAL, SHA512, TAKEN):
         (out / "reveal" / name).parent.mkdir(parents=True, exist_ok=True)
         (out / "reveal" / name).write_bytes(file)
     for shared in ("live", "stills"):

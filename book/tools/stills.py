@@ -17,7 +17,7 @@ from book.tools.address import ROOT, SITE
 STATIC = ROOT / "book/_static"
 STILLS = STATIC / "stills"
 SCRIPTS = {path.stem for path in (STATIC / "live/parts").glob("*.js")}
-PARTS = sorted(SCRIPTS - {"base", "drawing", "numbers", "parts"})
+PARTS = sorted(SCRIPTS - {"base", "drawing", "numbers", "parts", "large"})  # that is fetched first
 
 
 def ready(page: Page, part: str) -> Locator:

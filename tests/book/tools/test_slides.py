@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from book._ext.live import MODELS
-from book.tools import script, slides
+from book.tools import npm, script, slides
 from book.tools.notebooks import cells
 from book.tools.slide_parts import FIGURE, ROLE, claims, cut, figures, filled
 from course.claims.rows import BOOK
@@ -112,8 +112,8 @@ def test_a_figure_is_cut_and_markdown_becomes_slides_with_their_time_and_notes()
 
 
 def test_an_archive_that_was_not_tried_is_refused_and_removed(tmp_path):
-    archive = tmp_path / slides.REVEAL.rpartition("/")[2]
+    archive = tmp_path / f"{slides.REVEAL}.tgz"
     archive.write_bytes(b"something else")
     with pytest.raises(ValueError, match="checksum differs"):
-        list(slides.reveal(tmp_path))
+        list(npm.files_of(slides.REVEAL, slides.SHA512, slides.TAKEN, tmp_path))
     assert not archive.exists()
