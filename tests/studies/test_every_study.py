@@ -52,6 +52,8 @@ SURVEYS = {
                 dict(SEEDS=ONE, STEPS=2, STAGES={"three stages": (1, 1, 1), "one stage": (3,)})),
     "longer_searches": (["cifar10_vit_gap without mlp", "undo cifar10_vit_gap", "vit 0 without norm"],
                         dict(MANY=2, DEPTHS=(1,), BUDGETS=(1,), PHOTOGRAPHS=1, UNDONE=1)),
+    "precision": (["digits_vit", "dinov2_small_saliency"],
+                  dict(IMAGES=1, PHOTOGRAPHS=("chelsea",), dinov2_small_saliency=untrained_dinov2)),
     "pretrained": (["maps", "positions", "filters", "distance", "norms", "layers", "embedding", "way back, block 1"],
                    dict(dinov2_small_saliency=untrained_dinov2, PHOTOGRAPHS=("chelsea", "coffee"), ITERATIONS=2, NEWTON=1, POWER=2, NEARBY=1)),
     "reach": (["3 x 3, all", "shifted windows, tenth", "static, all", "global, more", "3 x 3, curvature"],
