@@ -92,7 +92,7 @@ REFUSED = {
     ],
     "rollout and relevance": [
         *((partial(call, MIXER, PICTURES), "Mixer computes no attention between tokens") for call in (vitlab.rollout, vitlab.relevance)),
-        (lambda: vitlab.rollout(VIT, TWO, identity=1.5), "from 0 to 1: got 1.5"),
+        (lambda: vitlab.rollout(VIT, TWO, identity=1.5), "from 0 to 1 as identity: got 1.5"),
         (lambda: vitlab.rollout(*everybodys("timm")[:2], grid=(-3, -4)), r"got \(-3, -4\)"),
         (lambda: vitlab.relevance(shared(), images()), r"\[2, 1, 12, 12\] for 2 images: got \[1, 1, 12, 12\]; give one"),
         (lambda: vitlab.relevance(VIT, TWO, torch.tensor([0])), r"that fits images \[2, 1, 8, 8\] as classes"),
