@@ -6,7 +6,7 @@ Inside, functions come from the files that define them, unchecked, and trust the
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from math import inf
+from math import inf, nextafter
 from numbers import Integral, Real
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -34,7 +34,7 @@ KINDS: dict[Any, model.Kind] = model.KINDS | {
     Any: ("anything", lambda x: True),
 }  # fmt: skip
 
-WHOLE = 2**63  # above it torch has no whole numbers
+WHOLE, BELOW_1 = 2**63, nextafter(1, 0)  # from WHOLE on torch has no whole numbers
 COUNTS = ["steps", "batch_size", "k", "points", "probes", "n", "channels", "components", "dpi"]
 RANGES: dict[str, tuple[float, float]] = {  # a name means the same everywhere
     **dict.fromkeys([*COUNTS, "iterations", "restart", "jitter_step"], (1, 10**6)),
@@ -42,8 +42,13 @@ RANGES: dict[str, tuple[float, float]] = {  # a name means the same everywhere
     **dict.fromkeys(["attempts", "newton", "query", "jitter", "jitter_after"], (0, 10**6)),
     **dict.fromkeys(["cutoff", "low", "std", "blur", "damping", "tolerance"], (0, 1e9)),
     **dict.fromkeys(["power", "radius", "apart", "vmax", "step_size"], (0, 1e9)),
+    **dict.fromkeys(["weight_decay", "mixup"], (0, 1e9)),
+    **dict.fromkeys(["epochs", "minutes"], (1e-300, 1e9)),
+    **dict.fromkeys(["learning_rate", "clip"], (1e-300, 1e300)),
+    **dict.fromkeys(["warmup", "average", "label_smoothing", "shift", "cutout"], (0, BELOW_1)),
     **dict.fromkeys(["high", "width"], (0, inf)),
-    "directions": (1, 2),
+    **dict.fromkeys(["identity", "magnitude"], (0, 1)),
+    **{"directions": (1, 2), "operations": (0, 8), "seed": (0, WHOLE - 1)},
 }
 
 

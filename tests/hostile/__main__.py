@@ -1,13 +1,14 @@
 """Runs the campaign: what was refused clearly or unclearly, accepted, wrong, or slow, by function."""
 
 import argparse
-import json
 import multiprocessing
 import os
 import resource
+import signal
 import sys
 import warnings
 from collections import Counter, defaultdict
+from contextlib import suppress
 from math import isnan
 from pathlib import Path
 from random import Random
@@ -117,40 +118,34 @@ def made(call: valid.Call, changes: dict[str, Any]) -> Any:
     return call(**changes)
 
 
-def work(todo: list[tuple[int, Case]], known: dict[str, Any], pipe: Any) -> None:
+def work(todo: list[Case], known: dict[str, Any], pipe: Any) -> None:
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
     warnings.simplefilter("ignore")
     os.chdir(valid.FILES)  # where calls with bad paths may write
-    for number, case in todo:
-        pipe.send((number, judge(case, known)))
+    for case in todo:
+        signal.alarm(SECONDS)  # which ends the process
+        pipe.send(judge(case, known))
 
 
-def run(drawn: list[Case], log: Path) -> dict[int, Verdict]:
-    """Each case in a process of its own kind, which is ended after 25 s; what the log has is not run again."""
-    lines = map(json.loads, log.read_text().splitlines() if log.exists() else ())
-    done = {int(number): tuple(verdict) for number, verdict in lines}
+def run(drawn: list[Case]) -> list[Verdict]:
+    """The verdicts, from processes that each go on after the case in which the last one ended."""
     known = {call.name: made(call, {}) for call in valid.calls()}
     fork = multiprocessing.get_context("fork")
-    with log.open("a") as file:
-        while todo := [(i, case) for i, case in enumerate(drawn) if i not in done]:
-            here, there = fork.Pipe()
-            worker = fork.Process(target=work, args=(todo, known, there), daemon=True)
-            worker.start()
-            there.close()
-            for number, _ in todo:
-                verdict, over = ("slow", f"more than {SECONDS} s", ""), True
-                try:
-                    if here.poll(SECONDS):
-                        verdict, over = here.recv()[1], False
-                except EOFError:
-                    verdict = ("wrong", "the process died", "")
-                done[number] = verdict
-                print(json.dumps([number, verdict]), file=file, flush=True)
-                if over:
-                    break
-            worker.kill()
-            worker.join()
+    done: list[Verdict] = []
+    while len(done) < len(drawn):
+        here, there = fork.Pipe(duplex=False)
+        worker = fork.Process(target=work, args=(drawn[len(done) :], known, there))
+        worker.start()
+        there.close()
+        with suppress(EOFError):
+            while True:
+                done.append(here.recv())
+        worker.join()
+        if len(done) < len(drawn):
+            slow = worker.exitcode == -signal.SIGALRM
+            kind = ("slow", f"more than {SECONDS} s") if slow else ("wrong", "the process died")
+            done.append((*kind, ""))
     return done
 
 
@@ -158,30 +153,25 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
-    kinds_shown = "classes of which each kind is shown with an example"
-    parser.add_argument("--show", default="unclear,wrong,slow", help=kinds_shown)
-    parser.add_argument("--log", type=Path, help="where to go on after an interruption")
     options = parser.parse_args()
     torch.set_num_threads(1)
     drawn = cases(options.cases, options.seed)
-    done = run(drawn, options.log or valid.FILES / "log")
     table: dict[str, Counter[str]] = defaultdict(Counter)
-    kinds: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for number, (call, _, _, _) in enumerate(drawn):
-        verdict, kind, _ = done[number]
-        table[call.name][verdict] += 1
+    kinds: dict[tuple[str, str], list[tuple[Case, str]]] = defaultdict(list)
+    for case, (verdict, kind, said) in zip(drawn, run(drawn), strict=True):
+        table[case[0].name][verdict] += 1
         table["all"][verdict] += 1
-        kinds[verdict, kind].append(number)
+        kinds[verdict, kind].append((case, said))
     print(f"{'':28}" + "".join(f"{name:>9}" for name in CLASSES))
     for name, counts in sorted(table.items(), key=lambda row: (row[0] == "all", row[0])):
         print(f"{name:28}" + "".join(f"{counts[c]:9}" for c in CLASSES))
-    for (verdict, what), numbers in sorted(kinds.items(), key=lambda row: -len(row[1])):
-        if verdict in options.show.split(","):
-            where = Counter(drawn[n][0].name for n in numbers).most_common(9)
-            call, parameter, name, _ = drawn[numbers[0]]
-            print(f"\n{len(numbers)} {verdict}: {what}")
+    for (verdict, what), those in sorted(kinds.items(), key=lambda row: -len(row[1])):
+        if verdict in ("unclear", "wrong", "slow"):
+            where = Counter(call.name for (call, *_), _ in those).most_common(9)
+            (call, parameter, name, _), said = those[0]
+            print(f"\n{len(those)} {verdict}: {what}")
             print(f"    {', '.join(f'{function} {count}' for function, count in where)}")
-            print(f"    {call.name}({parameter}={name}): {done[numbers[0]][2][:200]}")
+            print(f"    {call.name}({parameter}={name}): {said[:200]}")
     whole = table["all"]
     share = whole["unclear"] / len(drawn)
     print(f"\nunclear {share:.1%}, wrong {whole['wrong']}, slow {whole['slow']}")

@@ -29,10 +29,8 @@ TEXTS = re.compile(
     r"Boolean value of Tensor|unhashable|not iterable|is not callable|cannot unpack|must be real number|as an integer|truth value|"
     r"invalid literal|could not convert|list index|Shape mismatch|size of tensor|Expected all tensors|unexpected keyword"
 )
-OURS, GIVEN = (
-    tuple(str(HERE / package) for package in ("minivit", "vitlab")),
-    str(Path(__file__).parent),
-)
+OURS = tuple(str(HERE / package) for package in ("minivit", "vitlab"))
+GIVEN = str(Path(__file__).parent)
 TOWER = BeartypeConf(is_pep484_tower=True)  # an int is a float
 Verdict = tuple[str, str, str]  # the class, the kind, and what was said, or given
 
@@ -40,9 +38,7 @@ Verdict = tuple[str, str, str]  # the class, the kind, and what was said, or giv
 def refusal(error: BaseException) -> Verdict:
     """``clear`` if raised here on purpose, in words of ours; otherwise what is unclear."""
     text = f"{type(error).__name__}: {error}"
-    frames = [
-        (frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)
-    ]
+    frames = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
     ours = [frame for frame in frames if frame[0].startswith(OURS)]
     after = frames[frames.index(ours[-1]) + 1 :] if ours else []
     theirs = any(frame[0].startswith(GIVEN) for frame in after)
@@ -56,23 +52,16 @@ def refusal(error: BaseException) -> Verdict:
     meant = ours and frames[-1] == ours[-1] and ours[-1][1] in _raising(ours[-1][0])
     clear = meant and len(str(error)) > 15 and not TEXTS.search(text)
     place = Path(ours[-1][0]).name if ours else "outside"
-    return (
-        "clear" if clear else "unclear",
-        re.sub(r"'[^']*'|\d[\d.e+-]*|\[[^]]*\]", "_", text)[:60],
-        f"{place}: {text}",
-    )
+    kind = re.sub(r"'[^']*'|\d[\d.e+-]*|\[[^]]*\]", "_", text)[:60]
+    return "clear" if clear else "unclear", kind, f"{place}: {text}"
 
 
 @cache
 def _raising(file: str) -> frozenset[int]:
     """The lines of a file that belong to a ``raise``."""
     tree = ast.parse("".join(linecache.getlines(file)))
-    return frozenset(
-        line
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Raise)
-        for line in range(node.lineno, node.end_lineno + 1)
-    )
+    raises = (node for node in ast.walk(tree) if isinstance(node, ast.Raise))
+    return frozenset(n for r in raises for n in range(r.lineno, (r.end_lineno or r.lineno) + 1))
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -98,12 +87,8 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 def finite(value: Any) -> bool:
     def whole(part: Any) -> bool:
-        if isinstance(part, Tensor):
-            return part.is_meta or bool(
-                part.to_dense().isfinite().all()
-                if part.is_floating_point() or part.is_complex()
-                else True
-            )
+        if isinstance(part, Tensor) and not part.is_meta:
+            return bool(part.to_dense().isfinite().all())
         return not isinstance(part, float) or math.isfinite(part)
 
     return all(whole(part) for _, part in leaves(value))
@@ -131,13 +116,9 @@ def numpy(x: Any) -> np.ndarray:
 
 def _weights(q: Any, k: Any, mask: Any = None) -> np.ndarray:
     scores = numpy(q) @ numpy(k).swapaxes(-1, -2) / numpy(q).shape[-1] ** 0.5
-    scores = np.exp(
-        scores
-        - scores.max(
-            -1, keepdims=True, where=True if mask is None else np.asarray(mask), initial=-math.inf
-        )
-    )
-    scores = scores if mask is None else np.where(np.asarray(mask), scores, 0)
+    seen = True if mask is None else np.asarray(mask)
+    largest = scores.max(-1, keepdims=True, where=seen, initial=-math.inf)
+    scores = np.where(seen, np.exp(scores - largest), 0)
     return scores / np.maximum(scores.sum(-1, keepdims=True), 1e-300)
 
 

@@ -69,6 +69,7 @@ def test_resampling_equals_torchvisions_on_square_grids(side):
 
 
 def test_resampling_keeps_the_class_token_and_the_corners_and_the_grid_it_has():
+    """timm#2737."""
     table = torch.randn(1 + 4 * 6, 3, dtype=torch.float64)
     assert resample(table, (4, 6), (4, 6)) is table
     before = table[1:].reshape(4, 6, 3)

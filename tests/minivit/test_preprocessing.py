@@ -98,6 +98,7 @@ def test_images_of_8_bits_a_channel_become_rgb(mode):
 
 
 def test_an_image_from_a_file_is_prepared_as_the_command_line_prepares_it(tmp_path):
+    """ollama#18418, yolov5#405."""
     p, g = Preprocess((32, 32), (32, 32)), Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.5,))
     source, exif = image(pixels(40, 50)), Image.Exif()
     for orientation, angle in (6, -90), (8, 90), (3, 180):

@@ -78,6 +78,7 @@ def close(a, b, relative):
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("grad", [False, True])
 def test_weights_are_those_made_by_hand_in_nested_records_and_outputs_stay(name, training, grad):
+    """Of kernels that give none, too: huggingface/transformers#30978."""
     model, images, names, maps = setup(name)
     model.train(training)
     attentions, inputs = [model.get_submodule(name) for name in names], []
@@ -320,6 +321,7 @@ COMPILED = {
 
 @pytest.mark.parametrize("how", COMPILED)
 def test_what_is_recorded_of_parts_after_a_compiled_call_is_what_runs(how):
+    """pytorch#117758, pytorch#96722."""
     model, images, names, _ = setup("minivit")
     wanted = "blocks.1*", f"blocks.1*{weights_of(names)[1].removeprefix('blocks.1')}"
     with unchecked(), torch.no_grad():

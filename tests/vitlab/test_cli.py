@@ -101,7 +101,7 @@ def test_bad_input_is_one_line_and_exit_code_2(digits, pictures, grey, tmp_path,
     for arguments, said in (
         ([*train, "no/such"], "got no/such"),
         ([*train, "DIGITS", "--model", "vit_9px"], "no model 'vit_9px': did you mean vit_8px"),
-        ([*train, "DIGITS", "--learning-rate", "-1"], "learning_rate .* got -1.0"),
+        ([*train, "DIGITS", "--learning-rate", "-1"], "as learning_rate: got -1.0"),
         ([*train, "DIGITS", "--fraction", "2"], "fraction .* 2.0"),
         (["train", "--data", pictures, "--out", pictures / "red/run"], "--out outside the images"),
         (again, "already holds state.pt and model.safetensors"),

@@ -42,6 +42,7 @@ def test_query_key_and_value_that_are_one_tensor_change_together():
 
 @pytest.mark.parametrize("need_weights", [True, False])
 def test_of_an_output_and_attention_weights_or_none_the_output_is_taken(need_weights):
+    """KamitaniLab/bdpy#76."""
     model = nn.ModuleDict({"a": nn.MultiheadAttention(6, 2, batch_first=True)}).eval()
     model.forward = lambda x: model["a"](x, x, x, need_weights=need_weights)[0]
     x = torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(0))

@@ -20,7 +20,6 @@ from tests.vitlab.instruments.test_curvature import images as tiny_images
 from tests.vitlab.instruments.test_curvature import small
 from tests.vitlab.instruments.test_localisation import IMAGES as OBLONG
 from tests.vitlab.instruments.test_localisation import Tokens
-from tests.vitlab.instruments.test_probes import Planted
 from tests.vitlab.inversion.contracting import made
 from tests.vitlab.inversion.test_collisions import HERE, double, gates, square
 from tests.vitlab.inversion.test_norms import norm_of
@@ -70,10 +69,6 @@ def broken():
     return model
 
 
-def nan(*shape):
-    return torch.ones(shape).index_fill(-1, torch.tensor([0]), torch.nan)
-
-
 curvature, landscape = (partial(f, TINY, TINY_IMAGES, THIRDS) for f in (vitlab.instruments.curvature, vitlab.instruments.landscape))  # fmt: skip
 field, localised = partial(vitlab.receptive_field, *MEAN), partial(vitlab.localisation, Tokens(range(6)))  # fmt: skip
 overlay, watched = partial(figures.overlay, Figure().subplots()), partial(figures.attention_overlay, WIDE, PICTURES[:1])  # fmt: skip
@@ -88,19 +83,15 @@ REFUSED = {
     "landscape": [
         (lambda: landscape(points=4), "odd number of points: got .*and 4"),
         (lambda: landscape(directions=1, radius=math.nan), "a number as radius: got nan"),
-        (lambda: landscape(directions=1.5), "or a whole number as directions: got 1.5"),
-        (lambda: landscape(directions=0), r"as directions: got 0"),
         (lambda: landscape(directions=3), "expected from 1 to 2 as directions: got 3"),
         (lambda: landscape(directions=torch.ones(1, 5)), r"got \[1, 5\]"),
     ],
     "dictionary": [
         (lambda: vitlab.learn_dictionary(torch.ones(20, 4), 8, k=2), r"tokens that differ.*got \[20, 4\]"),
-        (lambda: vitlab.learn_dictionary(torch.rand(20, 4) / 0, 8, k=2), "finite real numbers as tokens"),
     ],
     "rollout and relevance": [
         *((partial(call, MIXER, PICTURES), "Mixer computes no attention between tokens") for call in (vitlab.rollout, vitlab.relevance)),
-        (lambda: vitlab.rollout(VIT, TWO, identity=1.5), "from 0 to 1: got 1.5"),
-        (lambda: vitlab.rollout(*everybodys("timm")[:2], grid=(-3, -4)), r"got \(-3, -4\)"),
+        (lambda: vitlab.rollout(VIT, TWO, identity=1.5), "from 0 to 1 as identity: got 1.5"),
         (lambda: vitlab.relevance(shared(), images()), r"\[2, 1, 12, 12\] for 2 images: got \[1, 1, 12, 12\]; give one"),
         (lambda: vitlab.relevance(VIT, TWO, torch.tensor([0])), r"that fits images \[2, 1, 8, 8\] as classes"),
         (lambda: vitlab.relevance(VIT, TWO.byte()), (TypeError, ValueError), "expected images of"),
@@ -121,7 +112,6 @@ REFUSED = {
         (lambda: vitlab.position_table(VIT, (3, 6)), "3 x 6 patches .* in 'positions.table': got 16 positions"),
         (lambda: vitlab.position_table(VIT, 4), "2 entries are each a whole number or None as grid: got 4"),
         (lambda: vitlab.place_recovery(torch.ones(4, 4, 3)), "nothing to read"),
-        (lambda: vitlab.place_recovery(random(4, 4, 3) / 0), "finite"),
         (lambda: vitlab.position_similarity(torch.zeros(4, 4, 3)), "with a direction .* zero"),
     ],
     "frequencies": [
@@ -130,13 +120,9 @@ REFUSED = {
         (lambda: vitlab.layer_frequencies(NARROW, SMALL_PICTURES, "blocks.0.attention.weights"), "names of modules"),
         (lambda: vitlab.layer_frequencies(NARROW, SMALL_PICTURES, "blocks.0", grid=(3, 5)), "grid="),
         (lambda: vitlab.stream_frequencies(minivit.create("resnet_32px"), PICTURES), "no residual connection"),
-        (lambda: vitlab.log_amplitude(torch.ones(2, 8, 8)), r"\(float\) as maps"),
         (lambda: vitlab.log_amplitude(torch.ones(2, 3, 1, 8)), "two positions"),
         (lambda: vitlab.log_amplitude(torch.ones(1, 1, 4, 6)).diagonal, "square"),
         (lambda: vitlab.band_pass(SMALL_PICTURES, 0.3, 0.2), "low < high"),
-        (lambda: vitlab.high_pass(SMALL_PICTURES, math.nan), "a number as cutoff: got nan"),
-        (lambda: vitlab.high_pass(SMALL_PICTURES, 0.8), "a wave between"),
-        (lambda: vitlab.band_noise(1, 1, 16, 0.01, 0.02), "a wave between"),
     ],
     "smoothing": [
         (lambda: vitlab.frequency_response(torch.eye(12), (3, 5)), r"\[15, 15\]"),
@@ -146,45 +132,35 @@ REFUSED = {
     ],
     "lens and norms": [
         (lambda: vitlab.logit_lens(minivit.create("resnet_32px"), PICTURES), "ResNet .* no row of blocks from tokens"),
-        (lambda: vitlab.logit_lens(minivit.create("alternet_32px"), PICTURES), "Hybrid .* no row of blocks from tokens"),
         (lambda: vitlab.logit_lens(skipping(), PICTURES), "logits of ViT that follow from what 'blocks.1' gives"),
         (lambda: vitlab.token_norms(swin(), torch.rand(1, 3, 56, 56)), "no row of blocks"),
         (lambda: vitlab.token_norms(WIDE, PICTURES, grid=(3, 3)), r"\[2, 64, \d+\] is neither tokens of a known grid"),
     ],
     "localisation": [
-        (lambda: localised(OBLONG, "layer", grid=(1, 7)), r"\[160, 6, 12\] is neither tokens of a known grid"),
         (lambda: localised(OBLONG, "layer", grid=(3, 2)), "that divide an image of 4 x 6 pixels: got 3 x 2"),
         (lambda: localised(OBLONG[:3], "layer"), "expected 4 images"),
         (lambda: localised(OBLONG.split([9, 2, 149]), "layer"), "expected 4 images .*: got 2"),
         (lambda: localised(OBLONG * (torch.arange(6) > 1), "layer"), "nothing to compare: .*token 0"),
-        (lambda: vitlab.localisation(nn.Sequential(nn.Flatten()), OBLONG, ""), r"\[160, 72\] is neither"),
     ],
     "probes": [
         (lambda: vitlab.probes(VIT, (X, LABELS[:5]), TEST, "blocks.0"), r"as train: got \(Tensor torch.float32 \[12, 1, 8, 8\], Tensor torch.int64 \[5\]\)"),
         (lambda: vitlab.probes(VIT, (X, LABELS * 0), TEST, "blocks.0"), r"two classes or more: got 12 of the classes \[0\]"),
         (lambda: vitlab.probes(VIT, (X, LABELS - 1), TEST, "blocks.0"), r"got 12 of the classes \[-1, 0, 1\]"),
         (lambda: vitlab.probes(VIT, (X * 0, LABELS), TEST, "blocks.0"), "nothing to read: the features are the same"),
-        (lambda: vitlab.probes(VIT, TEST, TEST, "blocks.0", grid=(1, 7)), r"\[12, 16, 12\] is neither tokens of a known grid"),
-        (lambda: vitlab.probes(Planted(1), TEST, TEST, "layer"), r"\[12, 7, 5\] is neither"),
         (lambda: vitlab.ridge(random(2, 3), random(2, 1)), r"three rows or more: got \[2, 3\]"),
-        (lambda: vitlab.ridge(random(5, 3) / 0, random(5, 1)), "finite real numbers as x"),
         (lambda: vitlab.ridge(1j * random(5, 3), random(5, 1)), "real numbers as x: got Tensor torch.complex"),
-        (lambda: vitlab.ensemble(random(2, 5, 3) * math.nan, LABELS[:5]), "finite real numbers as predictions"),
         *((lambda n=n: vitlab.ensemble(random(2, 5, 3), LABELS[:5] + n), f"a class below 3 for .*got.*{n}") for n in (-1, 1)),
         (lambda: vitlab.cue_conflict(LABELS / 2, LABELS, LABELS), r"\(int64\) as answers: got Tensor torch.float32"),
     ],
     "receptive field": [
         (lambda: field("head"), r"\[2, 5\] is neither tokens of a known grid nor a map"),
         (lambda: field("blocks.0", place=(3, 0)), r"the 3 x 4 positions of 'blocks.0': got \(3, 0\)"),
-        (lambda: field("blocks.0", place=2), "2 entries are each a whole number or None as place: got 2"),
     ],
     "similarity": [
         (lambda: vitlab.linear_cka(X[:3], X[:3]), "expected 4 images or more in every batch.*: got 3"),
-        (lambda: vitlab.linear_cka(X, X[:7]), r"that fits x \[12, 1, 8, 8\] as y: got .*\[7, 1, 8, 8\]"),
         (lambda: vitlab.linear_cka(X, X[:1].expand(12, -1, -1, -1)), r"nothing to compare: \['y'\] give the same"),
         (lambda: vitlab.linear_cka(X, 0.1 * torch.ones(12, 5)), "nothing to compare"),
         (lambda: vitlab.linear_cka(X, X / 0), "expected finite real numbers as y"),
-        (lambda: vitlab.linear_cka(X, 1j * X), r"\(float\) as y: got Tensor torch.complex64 \[12"),
         (lambda: vitlab.linear_cka(X, X, debiased="no"), TypeError, "expected True or False as debiased: got 'no'"),
         (lambda: vitlab.linear_cka(X.numpy(), X), TypeError, "a tensor .* as x: got ndarray float32"),
         (lambda: vitlab.cka(VIT, X.split([4, 1, 7]), "blocks.0"), "expected 4 images .*: got 1"),
@@ -197,7 +173,6 @@ REFUSED = {
             (torch.sin, ROW[:0], r"\[batch, ...\], one entry or more: got \[0, 3\]"),
             (torch.sin, ROW[0], r"one entry or more: got \[3\]"),
             (torch.log, ROW * 0, "of finite numbers: got|finite real numbers as x"),
-            (torch.sin, ROW * torch.nan, "of finite numbers: got|finite real numbers as x"),
         )
     ],
     "products": [
@@ -206,7 +181,6 @@ REFUSED = {
         (lambda: krylov.lanczos(torch.sin, ROW.half(), 2), "got 2 and torch.float16"),
         (lambda: krylov.lanczos(times(torch.full((1, 3, 3), torch.nan).double()), ROW, 2), "a linear map of finite numbers"),
         (lambda: krylov.jacobian(torch.sin, ROW[:0]), r"one entry or more: got \[0, 3\]"),
-        (lambda: krylov.jacobian(torch.sin, torch.ones(2, 3).long()), TypeError, "as x: got Tensor torch.int64"),
     ],
     "collisions": [
         (lambda: inversion.compare(square, double([2, 1]).float(), double([2, 1])), TypeError, "float64. as first: got .* torch.float32"),
@@ -239,22 +213,13 @@ REFUSED = {
         (lambda: inversion.unwind(made("vit_8px"), TOKENS, "blocks.4"), "blocks.0 to blocks.3: got 'blocks.4'"),
         (lambda: inversion.unwind(made("vit_8px"), torch.zeros(2, 15, 64), "blocks.1"), r"expected tokens \[batch, 16, 64\]: got \[2, 15, 64\]"),
         (lambda: inversion.unwind(made("vit_8px"), torch.full((2, 16, 64), 1e30), "blocks.1"), r"such as a block gives, below 1e\+06: got 1e\+30"),
-        (lambda: inversion.unwind(made("vit_8px"), TOKENS / 0, "blocks.1"), "finite real numbers as tokens"),
         (lambda: inversion.unwind(made("vit_8px", removed=["residual"]), TOKENS, "blocks.0"), "without residuals"),
         (lambda: inversion.unwind(made("vit_8px", norm="post"), TOKENS, "blocks.1"), "expected norm='pre'"),
     ],
     "figures": [
         (lambda: figures.heat(torch.ones(5), (2, 3), (4, 6)), "got 5 values"),
-        (lambda: figures.heat(nan(6), (2, 3), (4, 6)), "finite real numbers as values"),
-        (lambda: figures.heat(torch.ones(6), (-2, -3), (4, 6)), r"grid=\(rows, columns\), each 1 or more: got \(-2, -3\)"),
-        (lambda: figures.overlay(None, nan(3, 4, 6), torch.ones(6), (2, 3)), "Axes as ax: got None"),
-        (lambda: overlay(nan(3, 4, 6), torch.ones(6), (2, 3)), "finite real numbers as picture"),
         *((lambda q=q: overlay(torch.ones(3, 4, 6), torch.ones(6), (2, 3), query=q), f"query.*: got {q}") for q in (-1, 6, 1.5)),
-        (lambda: figures.attention_overlay(WIDE, PICTURES), r"as image: got Tensor torch.float32 \[2, 3, 32, 32\]"),
-        (lambda: figures.rollout_overlay(WIDE, PICTURES[:1].numpy()), TypeError, r"a tensor .* as image: got ndarray"),
-        (lambda: figures.rollout_overlay(MIXER, PICTURES[:1]), "Mixer computes no attention between tokens"),
         (lambda: watched(query=(8, 0)), r"a patch of 8 x 8: got \(8, 0\)"),
-        (lambda: watched(grid=3), "2 entries are each a whole number or None as grid: got 3"),
         (lambda: watched(block=2), IndexError, "one of 2 blocks: got block=2"),
     ],
 }  # fmt: skip

@@ -136,10 +136,9 @@ def landscape(
         drawn = [random_like(loss.point, i) for i in range(directions)]
         directions = torch.cat([loss.point[:0], *(filter_normalised(loss, d) for d in drawn)])
     axes, n = len(directions), loss.point.shape[1]
-    fits = axes in (1, 2) and directions.shape[1] == n and points > 0 and points % 2
-    got = f"{list(directions.shape)}, {radius} and {points}"
-    finite = abs(radius) < torch.inf
-    expect(fits and finite, f"directions [1 or 2, {n}], a radius and an odd number of points", got)
+    fits = axes in (1, 2) and directions.shape[1] == n and points % 2
+    got = f"{list(directions.shape)} and {points}"
+    expect(fits, f"directions [1 or 2, {n}] and an odd number of points", got)
     offsets = torch.linspace(-radius, radius, points, dtype=loss.point.dtype)
     offsets[points // 2] = 0
     places = torch.cartesian_prod(*[offsets] * axes).view(-1, axes)

@@ -56,8 +56,6 @@ def rollout(
     given. A token attends to its window alone, if the model attends in windows; patches that are
     merged between blocks count alike. ValueError where blocks have other tokens otherwise.
     """
-    if not 0 <= identity <= 1:
-        raise ValueError(f"identity is a fraction, from 0 to 1: got {identity}")
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid, windows=True)
     steps = _steps(at)

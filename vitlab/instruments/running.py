@@ -68,7 +68,6 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
     """The first batch, to look at, and all, to go through once, of one size and finite."""
-    expect(batch_size >= 1, "batch_size=1 or more", batch_size)
     rest = iter(images.split(batch_size) if isinstance(images, Tensor) else images)
     first = next(rest, None)
     if not isinstance(first, Tensor) or not len(first):

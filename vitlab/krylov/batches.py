@@ -47,8 +47,6 @@ def random_like(x: Float[Tensor, "*shape"], seed: int = 0) -> Float[Tensor, "*sh
 
 def check_batch(x: Tensor) -> None:
     """Refuses what is not a batch of points to differentiate at."""
-    if not x.is_floating_point():
-        raise TypeError(f"expected floating numbers: got {x.dtype}")
     if x.ndim < 2 or not x.numel():
         raise ValueError(f"expected a batch [batch, ...], one entry or more: got {list(x.shape)}")
 

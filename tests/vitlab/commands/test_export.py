@@ -33,6 +33,7 @@ def answers(path, images):
     pytest.param("resnet_8px", {}, marks=pytest.mark.full),
 ])  # fmt: skip
 def test_the_files_logits_are_the_models_for_any_batch(tmp_path, capsys, name, changes):
+    """pytorch#157621, livekit-wakeword#39."""
     model, path = small(name, **changes), tmp_path / "a.onnx"
     minivit.save(model, tmp_path / "a.safetensors")
     options = ["--to", "onnx", "--out", str(path)]

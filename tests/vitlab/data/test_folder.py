@@ -88,6 +88,7 @@ def test_a_damaged_image_is_left_out_and_does_not_change_the_part_of_the_others(
 
 
 def test_files_that_are_no_images_are_counted_and_hidden_ones_passed_over(root):
+    """pytorch/vision#2831, fastai#200."""
     before = sums(folder(root, 8))
     hidden = (".DS_Store", "._1.png", ".hidden/0.png", "@eaDir/0.png/SYNOPHOTO_THUMB_M.jpg")
     for name in ("notes.txt", "list.csv", "Thumbs.db", "no_suffix", *hidden):
@@ -143,6 +144,7 @@ def test_folders_with_the_names_of_parts_are_the_parts(divided):
 
 
 def test_an_image_in_two_parts_is_warned_of_and_a_class_without_training_refused(divided):
+    """tqwei05/PlantSeg#11, RIAWELC#2."""
     source = divided / "train" / "a"
     Image.open(source / "train0.png").save(divided / "test" / "b" / "copy.bmp")
     Image.open(source / "train1.png").save(divided / "train" / "a" / "twin.bmp")  # no harm there
@@ -183,6 +185,7 @@ BAD = {
 @pytest.mark.filterwarnings("ignore:.*damaged")
 @pytest.mark.parametrize("case", BAD)
 def test_a_folder_that_is_no_data_set_is_refused_with_the_reason(root, case):
+    """Such as a class of one image: v7labs/darwin-py#406."""
     change, said = BAD[case]
     change(root)
     with pytest.raises(ValueError, match=said):

@@ -29,6 +29,7 @@ def test_each_mode_becomes_grey_or_colour(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.png", "a.tiff"])
 def test_sixteen_bits_are_rounded_to_eight(tmp_path, name):
+    """Pillow#3011, pytorch#20524."""
     deep = (GREY.astype(int) * 257 + 100).clip(0, 65535).astype(np.uint16)
     for settings in ({}, {"transparency": int(deep[0, 0])} if name == "a.png" else {}):
         opened = stored(tmp_path, Image.fromarray(deep), name, **settings)

@@ -23,6 +23,7 @@ def shift(rows, columns):
 
 
 def test_to_itself_to_all_alike_and_a_step_along_each_axis_have_known_distances():
+    """Of images that are not square, too: facebookresearch/dinov2#506."""
     heads = [torch.eye(N), torch.ones(N, N), shift(0, 1), shift(1, 0)]
     found = attention_distance(Known(torch.stack(heads)), images())
     # Around the edges a step of one comes back: 3 x 8 pixels for a column in 4, 2 x 8 for a row in 3
@@ -73,6 +74,7 @@ def test_a_grid_can_be_given_where_no_convolution_tells_it():
 
 
 def test_a_grid_follows_the_size_that_was_set_last():
+    """timm#2317."""
     model = draw(of_timm("vit_base_patch16_224", **TIMM)())
     for size in (16, 24), (24, 16):
         model.set_input_size(img_size=size)

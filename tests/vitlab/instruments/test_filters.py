@@ -95,6 +95,7 @@ def test_of_noise_a_known_share_passes_for_a_pattern():
 
 
 def test_the_table_of_a_model_lies_on_its_grid_without_the_class_token():
+    """google-research/vision_transformer#317."""
     for pool in "class", "mean":
         ours = draw(minivit.create("vit_8px", image_size=(8, 12), pool=pool))
         table = ours.positions.table[pool == "class" :]

@@ -149,6 +149,7 @@ POOLED = {
 
 @pytest.mark.parametrize("name", POOLED)
 def test_models_of_timm_that_pool_the_patches_behind_other_tokens_are_read_there(name):
+    """hila-chefer/Transformer-Explainability#16, jacobgil/vit-explain#25, vidarlab/xformer-paired-viz#1."""
     extra = POOLED[name]
     where = [*range(extra, extra + 16)]
     share = torch.zeros(2, extra + 16, dtype=torch.float64)
@@ -157,6 +158,7 @@ def test_models_of_timm_that_pool_the_patches_behind_other_tokens_are_read_there
 
 
 def test_a_model_of_timm_in_a_wrapper_of_hugging_face_is_looked_into():
+    """Prisma-Multimodal/ViT-Prisma#163."""
     kind = {"architecture": "vit_base_patch16_224", "num_labels": 5, "model_args": WITHOUT_LABELS}
     model = draw(hf.TimmWrapperForImageClassification(hf.TimmWrapperConfig(**kind))).eval()
     share = torch.eye(17, dtype=torch.float64)[:1].expand(2, -1)

@@ -55,6 +55,7 @@ def test_it_equals_the_formulas_and_a_matrix_is_like_its_rotation_its_multiple_a
 
 
 def test_wide_noise_is_unlike_other_noise_only_without_bias():
+    """Unbiased values may be negative: dmarx/cka_pytorch#2."""
     pairs = [(random(30, 500, seed=s), random(30, 500, seed=s + 50)) for s in range(8)]
     assert min(linear_cka(x, y, debiased=False) for x, y in pairs) > 0.9
     values = torch.stack([linear_cka(x, y) for x, y in pairs])
@@ -84,6 +85,7 @@ def vit(**changes):
 
 
 def test_layers_of_a_model_one_batch_or_many():
+    """A short last batch is left out: AntixK/PyTorch-Model-Compare#4."""
     model, images = vit(), random(24, 1, 8, 8).float()
     found = cka(model, images, "blocks.?", "patch_embedding")
     assert found.rows == found.columns == ("patch_embedding", "blocks.0", "blocks.1", "blocks.2")

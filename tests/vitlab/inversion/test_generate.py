@@ -144,7 +144,6 @@ def test_what_cannot_be_generated_is_refused():
         ({"class_index": 10}, ValueError, r"classes below 10: got \[10\]"),
         ({"class_index": [3, -1]}, ValueError, r"got \[3, -1\]"),
         ({"method": "adam"}, ValueError, "'fourier' or 'source' as method: got .adam"),
-        ({"steps": 0}, ValueError, "as steps: got 0"),
         (source | {"jitter": -1}, ValueError, "as jitter: got -1"),
         (source | {"jitter": 4, "jitter_step": 4}, ValueError, "got 4 and 4"),
         ({"model": flat, "class_index": [1, 0], "size": (1, 2, 1)}, ValueError, "does not depend"),

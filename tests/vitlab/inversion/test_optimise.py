@@ -216,15 +216,11 @@ def test_a_start_from_which_no_way_leads_is_said_to_be_the_reason(optimizer):
 def test_what_cannot_be_inverted_is_refused():
     options = [
         ({"optimizer": "sgd"}, ValueError, "one of gd, adam, lbfgs, gauss-newton: got optimizer='sgd'"),
-        ({"steps": 0}, ValueError, "as steps: got 0"),
         ({"step_size": 0.1}, ValueError, "got optimizer='lbfgs', step_size=0.1"),
         ({"optimizer": "gd", "step_size": -1.0}, ValueError, "as step_size: got -1.0"),
         ({"blur": 2.4}, ValueError, "got optimizer='lbfgs', blur=2.4"),
         ({"target": IMAGES}, ValueError, "an image, or a target and a start"),
         ({"image": None, "target": IMAGES, "start": IMAGES}, ValueError, r"a target \[3, 24\] at 'first': got \[3, 4, 3, 2\]"),
-        ({"image": IMAGES.byte()}, TypeError, r"\[batch, \*shape\] \(float\) or None as image: got Tensor torch.uint8"),
-        ({"image": IMAGES * torch.nan}, ValueError, "finite real numbers as image"),
-        ({"model": None}, TypeError, "an nn.Module as model: got None"),
         ({"start": IMAGES[:1]}, ValueError, r"that fits image \[3, 4, 3, 2\] as start: got Tensor torch.float64 \[1, 4, 3, 2\]"),
         ({"at": "frist"}, LookupError, "near names"),
         ({"model": Linear(Q).train()}, ValueError, r"training mode .* call eval\(\) first"),
