@@ -67,6 +67,7 @@ def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
         "rule": _rule(claim.rule) if claim.rule else None,
         "since": claim.since.isoformat() if claim.since else None,
         "amended": [asdict(a) | {"when": a.when.isoformat()} for a in claim.amended],
+        "disputed": [asdict(d) | {"when": d.when.isoformat()} for d in claim.disputed],
         "part": load().topics[claim.topic].part,
         "also": list(claim.also),
         "studies": [_study(name) for name in claim.study],
@@ -110,8 +111,8 @@ def _cell(value: Any) -> Any:
             return f"{of.get('paper') or of['nearest']}: {section}"
         case {"none": why}:
             return why
-        case {"when": when, "was": was}:  # an amendment
-            return f"{when}: {was}"
+        case {"when": when, "was": said} | {"when": when, "reply": said}:  # amended, disputed
+            return f"{when}: {said}"
         case [*several]:
             return "; ".join(str(_cell(one)) for one in several)
     return value

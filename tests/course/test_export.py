@@ -5,16 +5,18 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import date
 
 import pytest
 
+from book._ext import ledger_page
 from course.claims import export
 from course.claims.cite import Build, bibtex
 from course.claims.export import ledger, table
 from course.claims.ledger import Found
 from course.claims.others import files, others
-from course.claims.rows import load
+from course.claims.rows import Dispute, load
 from vitlab.claims.ledger import SCHEMA, agreement, claims, measured, read
 from vitlab.claims.rules import word_of
 
@@ -85,6 +87,21 @@ def test_a_study_s_commit_date_and_machine_come_along(monkeypatch):
     (study,) = claim(ledger(FOUND, BUILD), "R74")["studies"]
     assert study["command"] == "python -m studies digits"
     assert all(study[field] for field in ("commit", "date", "machine"))
+
+
+def test_an_author_s_objection_is_in_the_data_the_table_and_the_ledger_s_filter(monkeypatch, data):
+    said = Dispute(date(2026, 11, 22), "A. Author", "Ours is larger.", "It was measured.")
+    disputed = replace(load().claims["R74"], disputed=(said,))
+    changed = replace(load(), claims=load().claims | {"R74": disputed})
+    monkeypatch.setattr(export, "load", lambda: changed)
+    row = claim(made := ledger(FOUND, BUILD), "R74")
+    assert row["disputed"] == [asdict(said) | {"when": "2026-11-22"}]
+    assert "2026-11-22: Ours is larger." in table(made)
+    own, shown = (ledger_page.entry(disputed, FOUND["R74"], row, *at) for at in (["own"], []))
+    assert "Answer: It was measured." in own and "Answer: It was measured." in shown
+    assert 'data-disputed="yes"' in shown
+    plain = ledger_page.entry(load().claims["R74"], FOUND["R74"], claim(data, "R74"))
+    assert 'data-disputed="no"' in plain and 'name="disputed"' in ledger_page.filters(FOUND)
 
 
 def test_the_table_has_a_row_for_each_claim(data):
