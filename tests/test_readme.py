@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from datetime import date
 
 import matplotlib
 import numpy as np
@@ -35,7 +36,7 @@ def test_the_snippets_of_the_page_run_in_their_order(tmp_path, monkeypatch, caps
     assert not list(tmp_path.glob("runs"))
 
 
-def test_the_workflow_fills_in_the_links_at_the_top_and_no_others(tmp_path):
+def test_the_workflow_fills_in_the_links_at_the_top_and_the_citation_s_day_and_address(tmp_path):
     steps = yaml.safe_load((ROOT / ".github/workflows/pages.yml").read_text())["jobs"]["launch"][
         "steps"
     ]
@@ -45,13 +46,37 @@ def test_the_workflow_fills_in_the_links_at_the_top_and_no_others(tmp_path):
     around = os.environ | {"GITHUB_SERVER_URL": "https://github.com", "PYTHONPATH": str(ROOT)}
     around |= {"GITHUB_REPOSITORY": "Someone/a-book", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     (tmp_path / "python").symlink_to(sys.executable)
-    subprocess.run(["bash", "-e", "-c", fill], cwd=tmp_path, env=around, check=True)
+    cited = [line for line in (ROOT / "CITATION.cff").read_text().splitlines(True)
+             if not line.startswith(("date-released", "repository-code", "url"))]  # fmt: skip
+    (tmp_path / "CITATION.cff").write_text("".join(cited))
+    for _ in range(2):  # once it is published, the day stays
+        subprocess.run(["bash", "-e", "-c", fill], cwd=tmp_path, env=around, check=True)
     after = (tmp_path / "README.md").read_text(encoding="utf-8").splitlines()
     (line,) = {*after} - {*before.splitlines()}
     site = "https://someone.github.io/a-book/"
     colab = "https://colab.research.google.com/github/Someone/a-book/blob/launch/book/00_in_an_hour.ipynb"
     assert re.findall(r"\((.*?)\)", line) == [site, colab, f"{site}book/live.html"]
     assert len(after) <= 90
+
+    said = yaml.safe_load((tmp_path / "CITATION.cff").read_text())
+    assert (said["url"], said["repository-code"]) == (site, "https://github.com/Someone/a-book")
+    assert date.fromisoformat(said["date-released"]) <= date.today()
+    # What a record of Zenodo must have (developers.zenodo.org), which reads it from this file.
+    zenodo = {"title", "authors", "abstract", "license", "version", "keywords", "date-released"}
+    assert all(said[field] for field in zenodo) and not (ROOT / ".zenodo.json").exists()
+    assert all(author["name"] for author in said["authors"])
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
+    schema = "vendor.citation-file-format"
+    assert subprocess.run([*check, schema, tmp_path / "CITATION.cff"]).returncode == 0
+
+    # A tag without these, or of another version, is not released.
+    release = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]["build"]
+    (guard,) = (step["run"] for step in release["steps"] if "date-released" in step.get("run", ""))
+    tags = (f"v{said['version']}", "v99.0")
+    run = ["bash", "-e", "-c", guard]
+    codes = [subprocess.run(run, cwd=tmp_path, env={"GITHUB_REF_NAME": tag}).returncode
+             for tag in tags]  # fmt: skip
+    assert codes == [0, 1]
 
 
 @pytest.mark.parametrize("url", ["", "https://github.com/someone/a-book"])
