@@ -25,8 +25,9 @@ from vitlab.extras import installed
 SCHEMA = Path(__file__).with_name("ledger.schema.json")
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "einops", "scikit-learn", "scikit-image")
 # The fields of a claim, in the schema's order the columns of the CSV.
-_FIELDS = json.loads(SCHEMA.read_text(encoding="utf-8"))["properties"]["claims"]["items"]
-COLUMNS = tuple(_FIELDS["properties"])
+_CLAIM = json.loads(SCHEMA.read_text(encoding="utf-8"))["properties"]["claims"]["items"]
+FIELDS = _CLAIM["properties"]
+COLUMNS = tuple(FIELDS)
 
 
 def ledger(found: dict[str, Found], build: Build) -> dict[str, Any]:
