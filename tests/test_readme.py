@@ -57,20 +57,13 @@ def test_the_workflow_fills_in_the_links_at_the_top_and_the_citation_s_day_and_a
     assert re.findall(r"\((.*?)\)", line) == [site, colab, f"{site}book/live.html"]
     assert len(after) <= 90
 
-    cited = tmp_path / "CITATION.cff"
-    said = yaml.safe_load(cited.read_text())
+    said = yaml.safe_load((tmp_path / "CITATION.cff").read_text())
     assert (said["url"], said["repository-code"]) == (site, "https://github.com/Someone/a-book")
     assert date.fromisoformat(said["date-released"]) <= date.today()
-    # What Zenodo asks for (developers.zenodo.org) and reads from this file, if there is no other.
-    asked = ("title", "authors", "abstract", "license", "version", "date-released")
-    assert all(said[field] for field in asked) and not (ROOT / ".zenodo.json").exists()
-    schema = ["--builtin-schema", "vendor.citation-file-format", cited]
+    # Zenodo asks for these beside title and authors, and reads them here if there is no other file.
+    assert {"abstract", "license", "version"} < {*said} and not (ROOT / ".zenodo.json").exists()
+    schema = ["--builtin-schema", "vendor.citation-file-format", tmp_path / "CITATION.cff"]
     assert subprocess.run([sys.executable, "-m", "check_jsonschema", *schema]).returncode == 0
-    steps = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]["build"]
-    (guard,) = (s["run"] for s in steps["steps"] if "date-released" in s.get("run", ""))
-    for tag, code in {f"v{said['version']}": 0, "v99.0": 1}.items():
-        run = ["bash", "-e", "-c", guard]
-        assert subprocess.run(run, cwd=tmp_path, env={"GITHUB_REF_NAME": tag}).returncode == code
 
 
 @pytest.mark.parametrize("url", ["", "https://github.com/someone/a-book"])

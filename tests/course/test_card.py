@@ -5,7 +5,7 @@ from datetime import date
 from course.claims import __main__ as command
 from course.claims import card
 from course.claims.ledger import Found
-from course.claims.rows import BOOK, Amendment, Claim, Dispute
+from course.claims.rows import BOOK, Amendment, Claim
 from vitlab.claims.rules import WORDS, Rule
 
 CLAIM = Claim(
@@ -13,7 +13,6 @@ CLAIM = Claim(
     rule=Rule.parse({"< 0.5": "holds", "otherwise": "the opposite was seen here: cats weigh more"}), setting="five cats",
     because="Half a dog is by convention little.", one_sided="Nobody asked.", since=date(2026, 11, 20),
     amended=(Amendment(date(2026, 11, 21), "holds if < 0.4", "A scale was wrong.", "refuted"),),
-    disputed=(Dispute(date(2026, 11, 22), "A. Cat", "Ours < yours.", "We weighed again."),),
 )  # fmt: skip
 INTERVAL = "0.7 to 0.8 kg (95 %, 5 seeds)"
 WORD = "the opposite was seen here: cats weigh more"
@@ -32,11 +31,10 @@ def test_text_keeps_its_short_headings_and_the_page_has_those_a_stranger_can_rea
         *("Verdict", "Measured", "95 % interval", "Figure", "Models and data", "Rule"),
         *("Why these thresholds", "Why it cannot say 'holds'", "How near a threshold"),
         *("History of the rule", "Rule amended", "Kind of evidence", "Source", "Only implied"),
-        *("Disputed", "Where"),
+        "Where",
     ]
     assert "0.7 to 0.8 kg (5 seeds)" in html
     assert "2026-11-20, together with its first verdict" in html
-    assert "A. Cat, 2026-11-22: Ours &lt; yours. Answer: We weighed again." in html
     was = "2026-11-21: it was 'holds if &lt; 0.4', and the verdict 'refuted'. A scale"
     assert was in html.replace("&#x27;", "'")
 
@@ -45,9 +43,8 @@ def test_a_card_is_closed_and_its_line_says_id_word_and_claim():
     html = card.html(CLAIM, FOUND, "verdict-R01")
     assert html.startswith('<details class="verdict verdict-opposite" id="verdict-R01"><summary>')
     line = re.sub("<[^>]+>", "", html.partition("</summary>")[0])
-    assert line == "R01 the opposite was seen here only implied disputed Cats &lt; dogs."
-    plain = card.html(replace(CLAIM, inferred="", disputed=()), FOUND, "x").lower()
-    assert "only implied" not in plain and "disputed" not in plain
+    assert line == "R01 the opposite was seen here only implied Cats &lt; dogs."
+    assert "only implied" not in card.html(replace(CLAIM, inferred=""), FOUND, "x")
     still_open = card.html(CLAIM, None, "x")
     assert "verdict-open" in still_open and headings(still_open)[0] == "To be measured"
     assert "Weight of cats." in still_open and "opposite" not in still_open.split("</summary>")[0]

@@ -91,8 +91,9 @@ def test_a_study_s_commit_and_an_author_s_objection_come_along(monkeypatch):
     assert all(study[field] for field in ("commit", "date", "machine"))
     assert row["disputed"] == [asdict(said) | {"when": "2026-11-22"}]
     assert "2026-11-22: Ours is larger." in table(made)
-    assert 'data-disputed="yes"' in ledger_page.entry(changed, FOUND["R74"], row)
-    assert 'name="disputed"' in ledger_page.filters(FOUND)
+    shown = ledger_page.entry(changed, FOUND["R74"], row)
+    assert 'data-disputed="yes"' in shown and "2026-11-22: Ours is larger. Answer: No." in shown
+    assert 'name="disputed"' in ledger_page.filters(FOUND) and ">disputed</span>" in shown
 
 
 def test_the_table_has_a_row_for_each_claim(data):
