@@ -161,10 +161,6 @@ def test_code_and_weights_are_mit_text_and_figures_cc_by_and_the_citation_says_t
     assert text.startswith("Attribution 4.0 International\n") and "Section 8 --" in text
     footer = yaml.safe_load((ROOT / "_config.yml").read_text())["html"]["extra_footer"]
     assert "MIT" in footer and "https://creativecommons.org/licenses/by/4.0/" in footer
-    schema = ["--builtin-schema", "vendor.citation-file-format", "CITATION.cff"]
-    command = [sys.executable, "-m", "check_jsonschema", *schema]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
     said = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert (said["license"], said["keywords"]) == (PROJECT["license"], PROJECT["keywords"])
     assert said["authors"] == PROJECT["authors"]

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from datetime import date
 
 import matplotlib
 import numpy as np
@@ -35,7 +36,7 @@ def test_the_snippets_of_the_page_run_in_their_order(tmp_path, monkeypatch, caps
     assert not list(tmp_path.glob("runs"))
 
 
-def test_the_workflow_fills_in_the_links_at_the_top_and_no_others(tmp_path):
+def test_the_workflow_fills_in_the_links_at_the_top_and_the_citation_s_day_and_address(tmp_path):
     steps = yaml.safe_load((ROOT / ".github/workflows/pages.yml").read_text())["jobs"]["launch"][
         "steps"
     ]
@@ -45,13 +46,24 @@ def test_the_workflow_fills_in_the_links_at_the_top_and_no_others(tmp_path):
     around = os.environ | {"GITHUB_SERVER_URL": "https://github.com", "PYTHONPATH": str(ROOT)}
     around |= {"GITHUB_REPOSITORY": "Someone/a-book", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     (tmp_path / "python").symlink_to(sys.executable)
-    subprocess.run(["bash", "-e", "-c", fill], cwd=tmp_path, env=around, check=True)
+    cited = (ROOT / "CITATION.cff").read_text().partition("repository-code:")[0]
+    (tmp_path / "CITATION.cff").write_text(cited)
+    for _ in range(2):  # once it is published, the day stays
+        subprocess.run(["bash", "-e", "-c", fill], cwd=tmp_path, env=around, check=True)
     after = (tmp_path / "README.md").read_text(encoding="utf-8").splitlines()
     (line,) = {*after} - {*before.splitlines()}
     site = "https://someone.github.io/a-book/"
     colab = "https://colab.research.google.com/github/Someone/a-book/blob/launch/book/00_in_an_hour.ipynb"
     assert re.findall(r"\((.*?)\)", line) == [site, colab, f"{site}book/live.html"]
     assert len(after) <= 90
+
+    said = yaml.safe_load((tmp_path / "CITATION.cff").read_text())
+    assert (said["url"], said["repository-code"]) == (site, "https://github.com/Someone/a-book")
+    assert date.fromisoformat(said["date-released"]) <= date.today()
+    # Zenodo asks for these beside title and authors, and reads them here if there is no other file.
+    assert {"abstract", "license", "version"} < {*said} and not (ROOT / ".zenodo.json").exists()
+    schema = ["--builtin-schema", "vendor.citation-file-format", tmp_path / "CITATION.cff"]
+    assert subprocess.run([sys.executable, "-m", "check_jsonschema", *schema]).returncode == 0
 
 
 @pytest.mark.parametrize("url", ["", "https://github.com/someone/a-book"])

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 from sphinx.application import Sphinx
 
-from book._ext import ledger_page
+from book._ext import forrt, ledger_page
 from book._ext.claims import verdicts
 from book._ext.ledger import build
 from book._ext.pages import from_template
+from book.tools.address import repository
 from course.claims import export
 from course.claims.cite import bibtex, citation
 from course.claims.rows import load
@@ -22,6 +23,8 @@ def collect(app: Sphinx) -> Iterator[tuple[str, dict, str]]:
         card = ledger_page.entry(claim, verdicts().get(claim.id), data, page)
         values = {"claim": claim, "data": data, "build": here, "book": citation()}
         values |= {"paper": ledger_page.paper_of(claim), "source": load().sources[claim.id[0]]}
+        values |= {"said": forrt.said(data), "has_chain": forrt.has_chain(data)}
+        values |= {"steps": forrt.FORRT["templates"], "repository": repository()}
         context = {
             "title": f"Claim {claim.id}",
             "description": textwrap.shorten(f"{data['word']}: {claim.statement}", 250),

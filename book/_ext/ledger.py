@@ -1,10 +1,9 @@
-"""The ledger: the directives ``ledger`` and ``ledger-fields``, and the data beside their page."""
+"""The ledger: its directive, and the data beside its page."""
 
 import json
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def build(app: Sphinx) -> Build:
 
 
 class Ledger(SphinxDirective):
-    """Every claim by topic, as a card; the sources; the systems that they name."""
+    """Every claim by topic, as a card, and the sources."""
 
     def run(self):
         note_dependencies(self.env)
@@ -57,7 +56,7 @@ class Ledger(SphinxDirective):
             )
             section += html(ledger_page.chips(words, "topic-words") + "\n".join(cards))
             sections.append(section)
-        return [*sections, self.sources(), self.systems(), html(SCRIPT)]
+        return [*sections, self.sources(), html(SCRIPT)]
 
     def sources(self) -> nodes.section:
         """The five documents, as far as they name themselves."""
@@ -71,44 +70,14 @@ class Ledger(SphinxDirective):
             ] or ["It names no author, date or address."]
             term = nodes.term("", f"{letter}: {source['title']}")
             texts = source["about"], f"{' '.join(given)} {number} claims."
-            section += _definitions([(term, texts)], ids=[f"source-{letter.lower()}"])
+            said = nodes.definition("", *(nodes.paragraph("", text) for text in texts))
+            item = nodes.definition_list_item("", term, said)
+            section += nodes.definition_list("", item, ids=[f"source-{letter.lower()}"])
         return section
-
-    def systems(self) -> nodes.section:
-        """The models and methods that the sources name."""
-        section = _section("systems", "Systems and methods the sources name")
-        systems = load().systems.values()
-        terms = (nodes.term("", f"{s.id} {s.name}: {s.state}") for s in systems)
-        texts = ([system.statement] for system in systems)
-        section += _definitions(zip(terms, texts, strict=True), classes=["systems"])
-        return section
-
-
-class LedgerFields(SphinxDirective):
-    """What each field of a claim in ``ledger.json`` means, from its schema."""
-
-    def run(self):
-        self.env.note_dependency(str(export.SCHEMA))
-        schema = json.loads(export.SCHEMA.read_text(encoding="utf-8"))
-        fields = schema["properties"]["claims"]["items"]["properties"]
-        terms = (nodes.term("", "", nodes.literal("", name)) for name in fields)
-        texts = ([field["description"]] for field in fields.values())
-        return [_definitions(zip(terms, texts, strict=True), classes=["ledger-fields"])]
 
 
 def _section(name: str, title: str) -> nodes.section:
     return nodes.section("", nodes.title("", title), ids=[name], names=[name])
-
-
-def _definitions(
-    entries: Iterable[tuple[nodes.term, Iterable[str]]], **attributes: list[str]
-) -> nodes.definition_list:
-    """A list of terms, each with its paragraphs."""
-    listing = nodes.definition_list("", **attributes)
-    for term, texts in entries:
-        paragraphs = (nodes.paragraph("", text) for text in texts)
-        listing += nodes.definition_list_item("", term, nodes.definition("", *paragraphs))
-    return listing
 
 
 def write(app: Sphinx) -> None:
@@ -132,5 +101,4 @@ def write(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> None:
     app.add_directive("ledger", Ledger)
-    app.add_directive("ledger-fields", LedgerFields)
     when_built(app, write)

@@ -55,6 +55,7 @@ def entry(claim: Claim, found: Found | None, data: dict, page: str = LEDGER) -> 
         "chapter": claim.chapter,
         "source": claim.id[0],
         "amended": "yes" if claim.amended else "no",
+        "disputed": "yes" if claim.disputed else "no",
         "large": "" if large is None else "agrees" if large["agrees"] else "differs",
         "inferred": "yes" if claim.inferred else "no",
     }

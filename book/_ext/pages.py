@@ -11,7 +11,7 @@ from typing import Any
 
 from bs4 import BeautifulSoup
 from docutils import nodes
-from jinja2 import Template
+from jinja2 import Environment, FunctionLoader
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -40,8 +40,15 @@ def when_built(app: Sphinx, write: Callable[[Sphinx], None], priority: int = 500
 
 def from_template(file: str, **values: Any) -> str:
     """A template of ``book/_templates``, whose lines are one, with these values in its places."""
+    return TEMPLATES.get_template(file).render(values, escape=escape)
+
+
+def _lines(file: str) -> str:
     lines = (BOOK / "_templates" / file).read_text(encoding="utf-8").splitlines()
-    return Template("".join(line.strip() for line in lines)).render(values, escape=escape)
+    return "".join(line.strip() for line in lines)
+
+
+TEMPLATES = Environment(loader=FunctionLoader(_lines))
 
 
 def html(text: str) -> nodes.raw:

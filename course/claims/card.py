@@ -26,6 +26,7 @@ HEADINGS = {
     "basis": "Kind of evidence",
     "source": "Source",
     "inferred": "Only implied",
+    "disputed": "Disputed",
 }
 FINDING = ("verdict", "open", "measured", "interval", "readings")  # the first lines: what was found
 
@@ -55,6 +56,7 @@ def lines(claim: Claim, found: Found | None) -> list[tuple[str, str]]:
         ("basis", f"{BASES[claim.basis]}; {SCALES[claim.scale]}"),
         ("source", f"{source['title']}{f', {claim.place}' if claim.place else ''}"),
         ("inferred", claim.inferred),
+        *(("disputed", f"{d.by}, {d.when}: {d.reply} Answer: {d.answer}") for d in claim.disputed),
     ]
     return [(heading, text) for heading, text in rows if text]
 
@@ -96,7 +98,7 @@ def html(
     if picture:
         rows.insert(sum(name in FINDING for name, _ in rows), ("figure", picture))
     listed = "".join(f"<dt>{HEADINGS[name]}</dt><dd>{text}</dd>" for name, text in rows)
-    marks = ("only implied" if claim.inferred else "", mark)
+    marks = ("only implied" * bool(claim.inferred), "disputed" * bool(claim.disputed), mark)
     marked = "".join(f'<span class="verdict-mark">{each}</span> ' for each in marks if each)
     return (
         f'<details class="verdict {css_class(word)}" id="{anchor}"{about}><summary>'

@@ -25,8 +25,9 @@ from vitlab.extras import installed
 SCHEMA = Path(__file__).with_name("ledger.schema.json")
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "einops", "scikit-learn", "scikit-image")
 # The fields of a claim, in the schema's order the columns of the CSV.
-_FIELDS = json.loads(SCHEMA.read_text(encoding="utf-8"))["properties"]["claims"]["items"]
-COLUMNS = tuple(_FIELDS["properties"])
+_CLAIM = json.loads(SCHEMA.read_text(encoding="utf-8"))["properties"]["claims"]["items"]
+FIELDS = _CLAIM["properties"]
+COLUMNS = tuple(FIELDS)
 
 
 def ledger(found: dict[str, Found], build: Build) -> dict[str, Any]:
@@ -67,6 +68,7 @@ def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
         "rule": _rule(claim.rule) if claim.rule else None,
         "since": claim.since.isoformat() if claim.since else None,
         "amended": [asdict(a) | {"when": a.when.isoformat()} for a in claim.amended],
+        "disputed": [asdict(d) | {"when": d.when.isoformat()} for d in claim.disputed],
         "part": load().topics[claim.topic].part,
         "also": list(claim.also),
         "studies": [_study(name) for name in claim.study],
@@ -110,8 +112,8 @@ def _cell(value: Any) -> Any:
             return f"{of.get('paper') or of['nearest']}: {section}"
         case {"none": why}:
             return why
-        case {"when": when, "was": was}:  # an amendment
-            return f"{when}: {was}"
+        case {"when": when, "was": said} | {"when": when, "reply": said}:  # amended, disputed
+            return f"{when}: {said}"
         case [*several]:
             return "; ".join(str(_cell(one)) for one in several)
     return value

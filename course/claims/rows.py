@@ -40,6 +40,16 @@ class Amendment:
 
 
 @dataclass(frozen=True)
+class Dispute:
+    """What an author of the paper or of the source says against a verdict."""
+
+    when: date
+    by: str
+    reply: str  # in the author's words
+    answer: str  # the book's
+
+
+@dataclass(frozen=True)
 class Claim:
     """One claim; ``claims.yml`` explains the fields. ``rule`` is None until a chapter has one."""
 
@@ -69,6 +79,7 @@ class Claim:
     since: date | None = None
     before: bool = False
     amended: tuple[Amendment, ...] = ()
+    disputed: tuple[Dispute, ...] = ()
 
     def __post_init__(self) -> None:
         if self.basis not in BASES or self.scale not in SCALES:
@@ -150,7 +161,8 @@ def _claim(fields: dict[str, Any]) -> Claim:
     setting = fields.get("setting", "")
     if re.search("CIFAR-10|cifar10_", setting):
         fields["setting"] = setting + CIFAR10
-    lists = {name: tuple(fields.get(name, ())) for name in ("also", "study")}
-    amended = tuple(Amendment(**change) for change in fields.get("amended", ()))
+    lists: dict[str, tuple] = {name: tuple(fields.get(name, ())) for name in ("also", "study")}
+    lists["amended"] = tuple(Amendment(**change) for change in fields.get("amended", ()))
+    lists["disputed"] = tuple(Dispute(**each) for each in fields.get("disputed", ()))
     rule = Rule.parse(fields["rule"]) if "rule" in fields else None
-    return Claim(**fields | lists | {"amended": amended, "rule": rule})
+    return Claim(**fields | lists | {"rule": rule})

@@ -5,16 +5,18 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import date
 
 import pytest
 
+from book._ext import ledger_page
 from course.claims import export
 from course.claims.cite import Build, bibtex
 from course.claims.export import ledger, table
 from course.claims.ledger import Found
 from course.claims.others import files, others
-from course.claims.rows import load
+from course.claims.rows import Dispute, load
 from vitlab.claims.ledger import SCHEMA, agreement, claims, measured, read
 from vitlab.claims.rules import word_of
 
@@ -77,14 +79,21 @@ def test_every_claim_is_there_with_raw_numbers_and_its_rule(data):
     assert (still_open["word"], still_open["value"], still_open["seeds"]) == ("open", None, [])
 
 
-def test_a_study_s_commit_date_and_machine_come_along(monkeypatch):
-    rows = load()
-    with_study = replace(rows.claims["R74"], study=("digits",))
-    changed = replace(rows, claims=rows.claims | {"R74": with_study})
-    monkeypatch.setattr(export, "load", lambda: changed)
-    (study,) = claim(ledger(FOUND, BUILD), "R74")["studies"]
+def test_a_study_s_commit_and_an_author_s_objection_come_along(monkeypatch):
+    rows, said = load(), Dispute(date(2026, 11, 22), "A. Author", "Ours is larger.", "No.")
+    changed = replace(rows.claims["R74"], study=("digits",), disputed=(said,))
+    monkeypatch.setattr(
+        export, "load", lambda: replace(rows, claims=rows.claims | {"R74": changed})
+    )
+    row = claim(made := ledger(FOUND, BUILD), "R74")
+    (study,) = row["studies"]
     assert study["command"] == "python -m studies digits"
     assert all(study[field] for field in ("commit", "date", "machine"))
+    assert row["disputed"] == [asdict(said) | {"when": "2026-11-22"}]
+    assert "2026-11-22: Ours is larger." in table(made)
+    shown = ledger_page.entry(changed, FOUND["R74"], row)
+    assert 'data-disputed="yes"' in shown and "2026-11-22: Ours is larger. Answer: No." in shown
+    assert 'name="disputed"' in ledger_page.filters(FOUND) and ">disputed</span>" in shown
 
 
 def test_the_table_has_a_row_for_each_claim(data):

@@ -9,13 +9,18 @@ from collections import Counter
 from urllib.parse import urlsplit
 
 import pytest
+from rdflib import Graph
+from rocrate.rocrate import ROCrate
 
+from book._ext.chapters import names
 from book._ext.claims import counts
-from book.tools.address import ROOT, SITE
+from book._ext.forrt import has_chain
+from book.tools.address import ROOT, SITE, repository
 from book.tools.gates import compressed
+from course.check.exercise import EXERCISES
 from course.claims import card, harvest, load
 from course.claims.others import others_of
-from vitlab.claims.rules import word_of
+from vitlab.claims.rules import WORDS, word_of
 
 HEAVIEST = 150_000  # bytes of the page, compressed
 THUMBNAIL = 30_000  # bytes of one
@@ -93,16 +98,42 @@ def test_a_claim_has_a_page_with_paper_values_objections_citation_and_a_record(t
             *(f"python -m course.claims {row['id']}", f"@misc{{minivit-book-{row['id']},"),
         ):
             assert said in text, row["id"]
-        review = json.loads(page.select_one("script[type='application/ld+json']").get_text())
-        claim = review["itemReviewed"]
-        assert [review["@context"], review["@type"]] == ["https://schema.org", "ClaimReview"]
-        assert [review["url"], review["reviewBody"]] == [row["url"], row["verdict"]]
-        assert review["reviewRating"] == {"@type": "Rating", "alternateName": now}
-        assert claim["@type"] == "Claim" and ("about" in claim) == bool(paper)
-        assert claim["text"] == review["claimReviewed"] == row["statement"]
-        tags = {tag["name"]: tag["content"] for tag in page.select("meta[name^=citation_]")}
-        assert tags["citation_author"] == review["author"]["name"] and tags["citation_title"]
+        review, tags = recorded(page, "ClaimReview")
+        said = {"url": row["url"], "reviewBody": row["verdict"], "claimReviewed": row["statement"]}
+        said["reviewRating"] = {"@type": "Rating", "alternateName": now}
+        claim = {"@type": "Claim", "text": row["statement"]}
+        assert said.items() <= review.items() and claim.items() <= review["itemReviewed"].items()
+        assert ("about" in review["itemReviewed"]) == bool(paper)
         assert paper is None or paper["title"] in tags["citation_reference"]
+        chain = page.select("#claim a[href$='.trig']")  # a gate follows these links
+        assert bool(chain) == bool(repository() and has_chain(row))
+
+
+def recorded(page, kind):
+    """A page's record, which is JSON-LD, and the tags by which it is cited."""
+    record = json.loads(page.select_one("script[type='application/ld+json']").get_text())
+    assert (record["@context"], record["@type"]) == ("https://schema.org", kind)
+    tags = {tag["name"]: tag["content"] for tag in page.select("meta[name^=citation_]")}
+    assert tags["citation_author"] == record["author"]["name"] and tags["citation_title"]
+    local = json.dumps(record | {"@context": {"@vocab": "https://schema.org/"}})
+    assert len(Graph().parse(data=local, format="json-ld")) >= len(record) - 1
+    return record, tags
+
+
+def test_chapters_and_the_book_have_records_and_the_crate_says_what_made_each_file(trees, data):
+    for number, name in names().items():
+        record, tags = recorded(trees[f"book/{name}.html"], ["Chapter", "LearningResource"])
+        assert record["name"] == tags["citation_title"] and record["position"] == number
+        claims = sum(row.chapter == name for row in load().claims.values())
+        assert record["teaches"] and len(record["mentions"]) == claims
+    recorded(trees["index.html"], "Book")
+    (link,) = trees["index.html"].select("link[rel=describedby]")
+    crate = ROCrate(SITE / link["href"])
+    assert crate.name and crate.license and crate.root_dataset["datePublished"]
+    assert all((SITE / file.id).is_file() for file in crate.data_entities)
+    made = {act["name"]: act["result"][0].id for act in crate.get_by_type("CreateAction")}
+    studies = [study for row in data["claims"] for study in row["studies"]]
+    assert made == {s["command"]: f"_static/results/{s['name']}.json" for s in studies}
 
 
 def test_without_a_script_the_page_is_whole_and_light_with_figures(page, trees, cards, found):
@@ -170,3 +201,12 @@ def test_numbers_of_pages_are_counted_and_sources_say_who_and_when(page, trees, 
     typed = (ROOT / "index.md").read_text(encoding="utf-8")
     rules = typed.partition("**What a rule promises.**")[2].partition("The sources are")[0]
     assert rules and not re.search(r"\d", rules.replace("95 %", "")), "counted, not typed"
+    word = Counter(word_of(f.verdict) for f in found.values())
+    draft = (ROOT / "book/papers/jose/paper.md").read_text(encoding="utf-8").rpartition("---\n")[2]
+    assert [int(n) for n in re.findall(r"(?<![@\w])\d+\b", draft.replace("95 %", ""))] == [
+        *(len(load().chapters), len(EXERCISES), len(found), *(word[name] for name in WORDS)),
+        *(number[n] for n in ("rules", "before", "together", "amended", "intervals", "proofs")),
+    ]
+    entries = (ROOT / "book/papers/jose/paper.bib").read_text(encoding="utf-8").split("\n\n")
+    assert all(e in (ROOT / "book/references.bib").read_text(encoding="utf-8") for e in entries)
+    assert len(trees["book/papers/jose.html"].select(".csl-entry")) == len(entries)
