@@ -13,7 +13,10 @@ from sphinx.application import Sphinx
 
 from book.tools.notebooks import tags
 from book.tools.portable import folded_title, for_sphinx
+from course.quiz import FOLDER
+from course.quiz.export import page as quiz
 
+QUIZ = re.compile(r"^```\{quiz\} (\d+)\n```$", re.MULTILINE)  # the questions of a chapter
 CHOICE = re.compile(r"(?:^- .*\n?(?:^ +.*\n?)*)+\Z", re.MULTILINE)  # the list at a text's end
 
 
@@ -52,6 +55,9 @@ def read(app: Sphinx, page: str, source: list[str]) -> None:
                 cell.metadata.setdefault("mystnb", {})["code_prompt_show"] = folded_title(cell)
         notebook.cells = list(with_answers(notebook.cells))
         source[0] = nbformat.writes(notebook)
+    elif QUIZ.search(source[0]):
+        app.env.note_dependency(str(FOLDER))
+        source[0] = QUIZ.sub(lambda match: quiz(int(match[1])), source[0])
 
 
 def setup(app: Sphinx) -> None:

@@ -14,9 +14,8 @@
 import base64
 import math
 import random
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -26,20 +25,21 @@ from jinja2 import Environment, StrictUndefined
 
 from course.claims import harvest
 from course.claims.rows import BOOK
-from course.results import study
 
 FOLDER = Path(__file__).parent
+SIGNS = dict(zip(("variable", "comment", "block"), ("<<", "<<#", "<<%"), strict=True))
 COMPUTED = Environment(
-    variable_start_string="<<", variable_end_string=">>", comment_start_string="<<#",
-    block_start_string="<<%", undefined=StrictUndefined,
-)  # fmt: skip
+    **{f"{name}_start_string": sign for name, sign in SIGNS.items()},  # type: ignore[arg-type]
+    variable_end_string=">>",
+    undefined=StrictUndefined,
+)
 
 
 @dataclass(frozen=True)
 class Item:
-    """A question of a chapter. The first answer is the right one; texts are Markdown."""
+    """A question of a chapter, the name of a notebook; texts are Markdown."""
 
-    chapter: str  # the name of its notebook
+    chapter: str
     id: str
     ask: str
     answers: dict[str, str]
@@ -48,7 +48,7 @@ class Item:
     says: str = ""
     figure: str = ""
     prints: bool = False
-    source: str = field(default="", metadata={"named": "from"})
+    source: str = ""  # what stands under ``from``
 
     @property
     def question(self) -> str:
@@ -61,8 +61,8 @@ class Item:
         return random.Random(self.id).sample([*self.answers], len(self.answers))
 
     @property
-    def right(self) -> str:
-        return next(iter(self.answers))
+    def section(self) -> str:
+        return f"{int(self.chapter[:2])}. {self.chapter[3:].replace('_', ' ').capitalize()}"
 
     @property
     def picture(self) -> tuple[str, str, bytes]:
@@ -70,10 +70,9 @@ class Item:
         for cell in nbformat.read(BOOK / f"{self.chapter}.ipynb", as_version=4).cells:
             drawn = cell.metadata.get("mystnb", {})
             if drawn.get("figure", {}).get("name") == self.figure:
-                images = (output.get("data", {}).get("image/png") for output in cell.outputs)
-                image = base64.b64decode(next(filter(None, images)))
-                return cell.id, " ".join(drawn["image"]["alt"].split()), image
-        raise ValueError(f"{self.chapter} has no figure {self.figure!r}, of which {self.id} asks")
+                (image,) = (o.data["image/png"] for o in cell.outputs if "image/png" in o.data)
+                return cell.id, " ".join(drawn["image"]["alt"].split()), base64.b64decode(image)
+        raise ValueError(f"{self.id} asks of {self.figure}, which {self.chapter} does not have")
 
 
 def measured(claim: str) -> str:
@@ -89,8 +88,6 @@ def bank() -> tuple[Item, ...]:
 
 def _items(path: Path) -> Iterator[Item]:
     (notebook,) = BOOK.glob(f"{path.stem}_*.ipynb")
-    known = {name: getattr(math, name) for name in ("log", "sqrt", "exp", "pi")}
     text = COMPUTED.from_string(path.read_text(encoding="utf-8"))
-    for row in yaml.safe_load(text.render(known, measured=cache(measured), study=study)):
-        row["source"] = row.pop("from", "")
-        yield Item(chapter=notebook.stem, **row)
+    for row in yaml.safe_load(text.render(log=math.log, measured=measured)):
+        yield Item(notebook.stem, source=row.pop("from", ""), **row)
