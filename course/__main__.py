@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-COMMANDS = {"grade": "course.grading.command", "quiz": "course.quiz.export"}
+COMMANDS = {"grade": "course.grading.command", "quiz": "course.quiz.export", "exam": "course.exam"}
 
 if __name__ == "__main__":
     command, arguments = "".join(sys.argv[1:2]), sys.argv[2:]

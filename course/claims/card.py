@@ -3,7 +3,7 @@
 import textwrap
 from html import escape
 
-from course.claims.ledger import Found
+from course.claims.ledger import Found, harvest
 from course.claims.rows import BASES, SCALES, Amendment, Claim, load
 from vitlab.claims.rules import word_of
 
@@ -70,6 +70,13 @@ def text(claim: Claim, rows: list[tuple[str, str]]) -> str:
         textwrap.fill(line, 96, initial_indent=f"{heading:10}", subsequent_indent=" " * 10)
         for heading, line in [(claim.id, claim.statement), *rows]
     )
+
+
+def without_answer(name: str) -> str:
+    """A claim's card for an exam: what was measured, on what, and what the rule makes of it."""
+    claim, found = load().claims[name], harvest().get(name)
+    rows = [row for row in lines(claim, found) if row[0] in ("measured", "setting", "rule")]
+    return text(claim, [(head, said.partition(" Also shown:")[0]) for head, said in rows])
 
 
 def html(

@@ -24,6 +24,7 @@ import yaml
 from jinja2 import Environment, StrictUndefined
 
 from course.claims import harvest
+from course.claims.ledger import chapters
 from course.claims.rows import BOOK
 
 FOLDER = Path(__file__).parent
@@ -67,12 +68,20 @@ class Item:
     @property
     def picture(self) -> tuple[str, str, bytes]:
         """The id of the figure's cell, its text, and its image."""
-        for cell in nbformat.read(BOOK / f"{self.chapter}.ipynb", as_version=4).cells:
+        return figure(self.figure)[1:]
+
+
+@cache
+def figure(name: str) -> tuple[str, str, str, bytes]:
+    """A chapter's figure: the chapter, the id of its cell, its text, and its image."""
+    for path in chapters():
+        for cell in nbformat.read(path, as_version=4).cells:
             drawn = cell.metadata.get("mystnb", {})
-            if drawn.get("figure", {}).get("name") == self.figure:
+            if drawn.get("figure", {}).get("name") == name:
                 (image,) = (o.data["image/png"] for o in cell.outputs if "image/png" in o.data)
-                return cell.id, " ".join(drawn["image"]["alt"].split()), base64.b64decode(image)
-        raise ValueError(f"{self.id} asks of {self.figure}, which {self.chapter} does not have")
+                alt = " ".join(drawn["image"]["alt"].split())
+                return path.stem, cell.id, alt, base64.b64decode(image)
+    raise ValueError(f"no chapter has a figure {name!r}")
 
 
 def measured(claim: str) -> str:
