@@ -61,7 +61,7 @@ def places(seed: int) -> Iterator[dict[str, Any]]:
 
 def said(exercise: str, code: str) -> str:
     """What a check says of code."""
-    names = dict(WRITTEN)
+    names: dict[str, Any] = {**WRITTEN}
     exec(code, names)
     return EXERCISES[exercise](names[exercise]).detail
 
