@@ -3,7 +3,12 @@
 import importlib
 import sys
 
-COMMANDS = {"grade": "course.grading.command", "quiz": "course.quiz.export", "exam": "course.exam"}
+COMMANDS = {
+    "grade": "course.grading.command:main",
+    **{name: f"course.grading.edges:{name}" for name in ("otter", "gradescope", "nbgrader")},
+    "quiz": "course.quiz.export:main",
+    "exam": "course.exam:main",
+}
 
 if __name__ == "__main__":
     command, arguments = "".join(sys.argv[1:2]), sys.argv[2:]
@@ -13,5 +18,5 @@ if __name__ == "__main__":
             f"{', '.join(COMMANDS)} (--help after it says more). "
             "Claims are asked for with python -m course.claims."
         )
-    # Here alone: processes that grading starts import this file.
-    sys.exit(importlib.import_module(COMMANDS[command]).main(arguments))
+    module, _, function = COMMANDS[command].partition(":")  # here alone: grading forks this file
+    sys.exit(getattr(importlib.import_module(module), function)(arguments))
