@@ -1,6 +1,7 @@
 """A claim's card: what a reader needs to cite it, as text and as HTML."""
 
 import textwrap
+from functools import cache
 from html import escape
 
 from course.claims.ledger import Found, harvest
@@ -72,6 +73,7 @@ def text(claim: Claim, rows: list[tuple[str, str]]) -> str:
     )
 
 
+@cache
 def without_answer(name: str) -> str:
     """A claim's card for an exam: what was measured, on what, and what the rule makes of it."""
     claim, found = load().claims[name], harvest().get(name)

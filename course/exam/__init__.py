@@ -11,6 +11,7 @@ import math
 import random
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ def places(seed: int) -> Iterator[dict[str, Any]]:
             of = {"section": "", "intro": "", "rule": ""}
 
 
+@cache
 def said(exercise: str, code: str) -> str:
     """What a check says of code."""
     names: dict[str, Any] = {**WRITTEN}
