@@ -72,8 +72,12 @@ def test_code_prints_the_right_answer_or_its_check_says_what_the_question_is_abo
         assert report.state == "failed" and item.says and item.says in report.detail, report
 
 
-def test_a_parser_of_gift_reads_one_right_answer_and_all_reasons_of_each_question(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "markdown", ModuleType("markdown"))  # for texts that are none here
+def test_a_parser_of_gift_reads_one_right_answer_and_all_reasons_of_each_question(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setitem(
+        sys.modules, "markdown", ModuleType("markdown")
+    )  # for texts that are none here
     from pygiftparser import parser
 
     (tmp_path / "quiz.txt").write_text(gift(bank()), encoding="utf-8")
