@@ -14,7 +14,7 @@ BOOK := -n auto --dist loadscope book
 ORDER := -v --random-order  # -v prints the seed: --random-order-seed runs that order again
 
 .PHONY: help lab book serve quick test test-full test-site test-machines lint bench notebooks launch
-.PHONY: figures student site slides pdf epub take clean
+.PHONY: figures student gradescope quiz exam site slides pdf epub take clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -70,6 +70,15 @@ figures: $(READY)  ## draw the figures again to take: SVG, and PNG for print; th
 
 student: $(READY)  ## notebooks to hand out, without solutions: a folder and a zip
 	$(RUN) -m book.tools.edition.handout $(if $(CHAPTERS),--chapters $(CHAPTERS)) $(if $(SERVED),--site $(SERVED))
+
+gradescope: $(READY)  ## CHAPTER=N: the autograder of a chapter for Gradescope: autograder.zip
+	$(RUN) -m course gradescope $(CHAPTER)
+
+quiz: $(READY)  ## the quiz bank, for learning systems to import: _build/quiz
+	$(RUN) -m course quiz
+
+exam: $(READY)  ## SEED=n: an exam and its marking guide, numbers drawn: _build/exam
+	$(RUN) -m course exam $(SEED)
 
 site: $(READY)
 	$(if $(EDITION),$(RUN) -m book.tools.edition $(EDITION),$(VENV)/bin/jupyter-book build . -W -n --keep-going)

@@ -1,14 +1,22 @@
 """Commands around the course: ``python -m course grade FOLDER``."""
 
+import importlib
 import sys
 
+COMMANDS = {
+    "grade": "course.grading.command:main",
+    **{name: f"course.grading.edges:{name}" for name in ("otter", "gradescope", "nbgrader")},
+    "quiz": "course.quiz.export:main",
+    "exam": "course.exam:main",
+}
+
 if __name__ == "__main__":
-    if sys.argv[1:2] != ["grade"]:
-        asked = " ".join(sys.argv[1:]) or "nothing"
+    command, arguments = "".join(sys.argv[1:2]), sys.argv[2:]
+    if command not in COMMANDS:
         sys.exit(
-            f"python -m course was given {asked}, expected: grade FILE|FOLDER (--help says more). "
+            f"python -m course was given {command or 'nothing'}, expected one of "
+            f"{', '.join(COMMANDS)} (--help after it says more). "
             "Claims are asked for with python -m course.claims."
         )
-    from course.grading import command  # here alone: processes that it starts import this file
-
-    sys.exit(command.main(sys.argv[2:]))
+    module, _, function = COMMANDS[command].partition(":")  # here alone: grading forks this file
+    sys.exit(getattr(importlib.import_module(module), function)(arguments))

@@ -13,7 +13,11 @@ from sphinx.application import Sphinx
 
 from book.tools.notebooks import tags
 from book.tools.portable import folded_title, for_sphinx
+from course import exam
+from course.quiz import figure
+from course.quiz.export import page as quiz
 
+ASKED = re.compile(r"^```\{(quiz|exam)\} (\w+)\n```$", re.MULTILINE)  # of a chapter; a part
 CHOICE = re.compile(r"(?:^- .*\n?(?:^ +.*\n?)*)+\Z", re.MULTILINE)  # the list at a text's end
 
 
@@ -52,6 +56,17 @@ def read(app: Sphinx, page: str, source: list[str]) -> None:
                 cell.metadata.setdefault("mystnb", {})["code_prompt_show"] = folded_title(cell)
         notebook.cells = list(with_answers(notebook.cells))
         source[0] = nbformat.writes(notebook)
+    elif ASKED.search(source[0]):
+        app.env.note_reread()
+        source[0] = ASKED.sub(questions, source[0])
+
+
+def questions(place: re.Match[str]) -> str:
+    """The quiz of a chapter, or a part of the mock exam."""
+    if place[1] == "quiz":
+        return quiz(int(place[2]))
+    copy = "```{{stored-image}} {} {}\n```".format
+    return exam.FIGURE.sub(lambda match: copy(*figure(match[1])[:2]), exam.written(place[2], 0))
 
 
 def setup(app: Sphinx) -> None:

@@ -10,15 +10,17 @@ def main(arguments: list[str] | None = None) -> int:
     """Prints a card for each id, whatever its case; 2 and one line for an id that is none."""
     parser = argparse.ArgumentParser(prog="python -m course.claims", description=__doc__)
     parser.add_argument("claim", nargs="+", help="an id such as R65")
-    names = [name.upper() for name in parser.parse_args(arguments).claim]
+    parser.add_argument("--exam", action="store_true", help="without the verdict and its reasons")
+    options = parser.parse_args(arguments)
+    names = [name.upper() for name in options.claim]
     claims, found = load().claims, harvest()
     if unknown := [name for name in names if name not in claims]:
         letters = {name[0]: name for name in claims}  # the last id of each source
         there = ", ".join(f"{letter}01 to {last}" for letter, last in letters.items())
         print(f"no claim {', '.join(unknown)}: there are {there}", file=sys.stderr)
         return 2
-    cards = [card.text(claims[name], card.lines(claims[name], found.get(name))) for name in names]
-    print("\n\n".join(cards))
+    full = lambda name: card.text(claims[name], card.lines(claims[name], found.get(name)))  # noqa: E731
+    print("\n\n".join(map(card.without_answer if options.exam else full, names)))
     return 0
 
 

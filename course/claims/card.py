@@ -1,9 +1,10 @@
 """A claim's card: what a reader needs to cite it, as text and as HTML."""
 
 import textwrap
+from functools import cache
 from html import escape
 
-from course.claims.ledger import Found
+from course.claims.ledger import Found, harvest
 from course.claims.rows import BASES, SCALES, Amendment, Claim, load
 from vitlab.claims.rules import word_of
 
@@ -66,12 +67,20 @@ def _amendment(change: Amendment) -> str:
     return f"{change.when}: it was '{change.was}'{verdict}. {change.because}"
 
 
-def text(claim: Claim, rows: list[tuple[str, str]]) -> str:
+def text(claim: Claim, rows: list[tuple[str, str]], width: int = 96) -> str:
     """The claim and the lines of a card, for a terminal and for nbval to compare."""
     return "\n".join(
-        textwrap.fill(line, 96, initial_indent=f"{heading:10}", subsequent_indent=" " * 10)
+        textwrap.fill(line, width, initial_indent=f"{heading:10}", subsequent_indent=" " * 10)
         for heading, line in [(claim.id, claim.statement), *rows]
     )
+
+
+@cache
+def without_answer(name: str) -> str:
+    """A claim's card for an exam: what was measured, on what, and what the rule makes of it."""
+    claim, found = load().claims[name], harvest().get(name)
+    rows = [row for row in lines(claim, found) if row[0] in ("measured", "setting", "rule")]
+    return text(claim, [(head, said.partition(" Also shown:")[0]) for head, said in rows], 80)
 
 
 def html(

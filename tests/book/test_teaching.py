@@ -4,6 +4,8 @@ import doctest
 import re
 from operator import attrgetter
 
+import pytest
+import torch
 import yaml
 
 import minivit
@@ -11,9 +13,10 @@ from book._ext.chapters import length, names, notebook
 from book.tools import script
 from book.tools.address import ROOT
 from book.tools.notebooks import cells, figure_name
-from course import check
+from course import check, exam
 from course.check.exercise import EXERCISES
 from course.claims.rows import BOOK, load
+from course.quiz import bank
 
 FOLDER = BOOK / "teaching"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}
@@ -94,6 +97,38 @@ def test_the_course_has_twelve_weeks_whose_minutes_add_up_and_every_chapter():
             assert sum(map(int, re.findall(pattern, text))) == int(minutes), (week[:10], name)
 
 
+def test_the_plan_for_eighty_adds_up_and_its_homework_votes_and_exam_belong_to_their_weeks():
+    plan = PAGES["plan"]
+    for table in re.findall(r"(?m)(?:^\|.*\n)+", plan):
+        rows = [
+            [cell.strip(" *") for cell in row.strip("|\n ").split("|")]
+            for row in table.splitlines()
+        ]
+        for at in 0, 1:
+            cells = [row[at] for row in rows[2:] if len(row) > at]
+            if table.count("**") > 1 and cells and all(cell.isdecimal() for cell in cells):
+                assert sum(map(int, cells[:-1])) == int(cells[-1]), table
+        for row in rows:  # lectures, 12 x 1.5
+            if product := re.search(r"(\d+) × ([\d.]+)$", row[0]):
+                people = 4 if "four" in row[0] else 1
+                assert people * float(product[1]) * float(product[2]) == float(row[1]), row
+    of_week = {int(re.match(r"## Week (\d+)", week)[1]): week for week in WEEKS}
+    asked = {week for seed in range(40) for place in exam.places(seed) for week in place["weeks"]}
+    by_id = {item.id: item.chapter for item in bank()}
+    votes = re.findall(r"(?m)^\| (\d+) \| `([\w-]+)` \|$", plan)
+    outcomes = re.findall(r"(?m)^\| (\d+) \| [^|]+ \| (`.*min\)) \| .+ \|$", plan)
+    assert (
+        [int(n) for n, _ in votes]
+        == [int(n) for n, _ in outcomes]
+        == sorted(asked)
+        == sorted(of_week)
+    )
+    for (week, vote), (_, work) in zip(votes, outcomes, strict=True):
+        text = of_week[int(week)]
+        assert by_id[vote] in text, vote
+        assert all(f"{int(c):02}_" in text for _, c, _, _ in NAMED.findall(work)), work
+
+
 def test_the_clocks_of_the_lecture_are_right():
     clock, sections = 0.0, re.split(r"(?m)^## ", PAGES["lecture"])[1:]
     for number, (text, spoken) in enumerate(zip(sections, script.sections(), strict=True), 1):
@@ -101,17 +136,46 @@ def test_the_clocks_of_the_lecture_are_right():
         clock += script.seconds(f"{number}.1-{len(spoken)}") / 60
 
 
-def test_computations_are_right_and_the_exam_and_its_marking_guide_agree():
-    for page in ("prerequisites", "exam_marking"):
-        blocks = re.findall(r"```\n(>>>.*?)```", PAGES[page], re.DOTALL)
-        examples = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page, None, 0)
-        assert len(examples.examples) > 8
-        assert doctest.DocTestRunner().run(examples).failed == 0
-    question = re.compile(r"(?m)^\*\*(\d+)\.\*\* \((\d+) points\)")
-    asked, marked = (question.findall(PAGES[page]) for page in ("exam", "exam_marking"))
-    assert asked == marked and [int(n) for n, _ in asked] == list(range(1, 16))
-    assert sum(int(points) for _, points in asked) == 60
-    assert "exam_marking" not in PAGES["exam"]
+def test_computations_are_right():
+    blocks = re.findall(r"```\n(>>>.*?)```", PAGES["prerequisites"], re.DOTALL)
+    examples = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "prerequisites", None, 0)
+    assert len(examples.examples) > 8
+    assert doctest.DocTestRunner().run(examples).failed == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_exam_adds_up_and_its_guide_has_the_marks_of_each_question_and_what_checks_say(seed):
+    asked = list(exam.places(seed))
+    assert len(asked) == 15 and sum(place["points"] for place in asked) == 60
+    paper, guide = exam.written("paper", seed), exam.written("marking", seed)
+    question = re.compile(r"(?m)^\*\*(\d+)\.\*\* \((\d+) points")
+    assert question.findall(paper) == question.findall(guide)
+    assert (paper, guide) == (exam.written("paper", seed), exam.written("marking", seed))
+    assert {4, 5} <= {week for place in asked for week in place["weeks"]}
+    for place in asked:
+        marks = re.findall(r"\((\d)(?:;[^)]*| each| without[^)]*)?\)", place["guide"])
+        each = 4 if "(1 each)" in place["guide"] else 1
+        assert sum(map(int, marks)) * each == place["points"], place["guide"]
+        assert place.get("says", "") in place.get("said", "")
+    assert (
+        "<<" not in paper + guide
+        and "\nverdict " not in paper
+        and paper != exam.written("paper", seed + 1)
+    )
+
+
+def test_the_answers_of_an_exam_by_hand_are_those_of_the_package():
+    (shapes,) = (place for place in exam.places(1) if "393 tokens" in place["guide"])
+    model = minivit.create("vit_b_16")
+    size = f"{sum(p.numel() for p in model.patch_embedding.parameters()):,}"
+    assert size in shapes["guide"] and f"{model.positions.table.numel():,}" in shapes["guide"]
+    (norm,) = (place for place in exam.places(1) if "LayerNorm" in place["ask"])
+    given = [
+        [float(n) for n in row.split(",")] for row in re.findall(r"\[([\d, ]+)\]", norm["ask"])
+    ][:3]
+    for eps, count in ((0, 2), (0.1, 3)):
+        rows = torch.nn.functional.layer_norm(torch.tensor(given), [3], eps=eps)
+        assert len({round(row[2].item(), 2) for row in rows}) == count
 
 
 def test_what_the_pages_name_of_the_package_is_there():

@@ -22,7 +22,7 @@ from book.tools.gates import text_of
 TOKENS = 20  # of code in a row that are no chance; a shorter solution counts as a whole
 WORDS = 16  # of prose
 # What is written for teachers: answers, and the exam. Their plans may be read by anybody.
-FOR_TEACHERS = re.compile(r"book/(solutions/.*|teaching/(exam|questions).*)")
+FOR_TEACHERS = re.compile(r"book/(solutions/.*|teaching/(exam|questions|quiz).*)")
 READ = {".html", ".ipynb", ".js", ".json", ".md", ".py", ".txt", ".csv", ".bib", ".yml", ".xml"}
 ALLOWED = load("book/tools/edition/allowed.yml")
 EMBEDDED = re.compile(r"base64,[\w+/=]+")

@@ -14,7 +14,7 @@ from pypdf import PdfReader
 from book.tools.edition.contents import pages_of
 from book.tools.edition.tree import load
 
-LEFT_OUT = ("book/solutions", "book/api", "book/teaching/exam_marking")
+LEFT_OUT = ("book/solutions", "book/api", "book/teaching/exam_marking", "book/teaching/quiz")
 HEIGHT = 842.88  # points of a sheet, A4 as Chromium has it
 MARGIN = 51  # points, on each side
 SCALE = 0.8  # type of 16 pixels becomes 9.6 points

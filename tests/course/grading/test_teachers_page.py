@@ -1,5 +1,6 @@
 """What the page for teachers says can be done as it is written there."""
 
+import json
 import os
 import re
 import shlex
@@ -8,9 +9,10 @@ import subprocess
 import sys
 import types
 
+import nbformat
 import pytest
 
-from course.grading import command
+from course.grading import command, edges
 from course.grading.answers import BOOK, ROOT, chapter, solution
 from course.grading.grade import Rules, read_points
 
@@ -70,14 +72,44 @@ def test_nbgraders_cells_pass_a_right_answer_and_give_a_wrong_one_less(right):
         assert eval(end, names) == points
 
 
-def test_otters_file_requires_the_check(right, monkeypatch):
-    """Otter is stood in for; version 7.0.0 itself was run with this file once."""
+def test_otters_files_require_the_checks(right, monkeypatch, tmp_path):
+    """Otter is stood in for; version 7.0.0 itself was run with such files once."""
     otter = types.ModuleType("otter.test_files")
     otter.test_case = lambda: lambda function: function
     monkeypatch.setitem(sys.modules, "otter", types.ModuleType("otter"))
     monkeypatch.setitem(sys.modules, "otter.test_files", otter)
+    assert edges.otter(["2", "--out", str(tmp_path)]) == 0
+    assert {path.stem for path in tmp_path.iterdir()} == {*chapter(2).exercises}
     names = {}
-    exec(blocks("python")[2], names)
+    exec((tmp_path / "multi_head.py").read_text(), names)
+    assert names["points"] == 10
     names["test_multi_head"](right)
     with pytest.raises(AssertionError, match="multi_head: not yet"):
         names["test_multi_head"](wrong)
+
+
+def test_gradescopes_zip_grades_without_this_checkout(tmp_path):
+    edges.gradescope(["3", "--out", str(tmp_path / "autograder.zip")])
+    shutil.unpack_archive(tmp_path / "autograder.zip", tmp_path / "source")
+    for folder in ("submission", "results", "bin"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(next(BOOK.glob("03_*.ipynb")), tmp_path / "submission")
+    (tmp_path / "bin/python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tmp_path / "bin/python3").chmod(0o755)
+    own = {"AUTOGRADER": str(tmp_path), "PYTHONPATH": str(tmp_path / "source")}
+    own["PATH"] = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    command = ["bash", tmp_path / "source/run_autograder"]
+    done = subprocess.run(command, env=os.environ | own, capture_output=True, text=True)
+    results = json.loads((tmp_path / "results/results.json").read_text())
+    assert len(results["tests"]) == 5 and results["score"] == 0, done.stderr
+
+
+def test_nbgraders_notebook_has_the_stubs_to_replace_and_locked_tests_with_points(right, tmp_path):
+    edges.nbgrader(["2", "--out", str(tmp_path / "exercises.ipynb")])
+    cells = nbformat.read(tmp_path / "exercises.ipynb", as_version=4).cells[2:]
+    kinds = [cell.metadata.nbgrader for cell in cells]
+    assert [kind.grade for kind in kinds] == [False, True] * len(chapter(2).exercises)
+    assert all("### BEGIN SOLUTION" in cell.source for cell in cells[::2])
+    names = {"multi_head": right}
+    exec("from course.grading.plain import require", names)
+    exec(next(cell.source for cell in cells if '"multi_head"' in cell.source), names)

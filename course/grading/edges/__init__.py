@@ -1,0 +1,90 @@
+"""What other graders take of the checks: otter's tests, Gradescope's zip, a notebook of nbgrader.
+
+``python -m course otter 3``, ``gradescope 3`` and ``nbgrader 3`` write those of chapter 3.
+"""
+
+import argparse
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import nbformat
+from jinja2 import Environment, FileSystemLoader
+
+from course.grading.answers import BOOK, ROOT, Chapter, chapter, exercises
+from course.grading.grade import POINTS
+
+TEMPLATES = Environment(loader=FileSystemLoader(Path(__file__).parent), keep_trailing_newline=True)
+SOURCES = (
+    "course/**/*.py",
+    "course/**/*.yml",
+    "course/**/*.html",
+    "minivit/*.py",
+    "vitlab/**/*.py",
+)
+TODO, REGION = "raise NotImplementedError", ("### BEGIN SOLUTION", "### END SOLUTION")
+
+
+def _asked(command: str, arguments: Sequence[str] | None, out: str) -> tuple[Chapter, Path]:
+    parser = argparse.ArgumentParser(prog=f"python -m course {command}", description=__doc__)
+    parser.add_argument("chapter", type=int, choices=exercises(), metavar="N", help="its number")
+    parser.add_argument("--out", type=Path, default=Path(out), help=f"where to write ({out})")
+    options = parser.parse_args(arguments)
+    return chapter(options.chapter), options.out
+
+
+def otter(arguments: Sequence[str] | None = None) -> int:
+    """A file of otter's tests for each exercise."""
+    of, out = _asked("otter", arguments, "tests")
+    out.mkdir(parents=True, exist_ok=True)
+    for name in of.exercises:
+        text = TEMPLATES.get_template("otter.txt").render(name=name, points=POINTS)
+        (out / f"{name}.py").write_text(text, encoding="utf-8")
+    print(f"{len(of.exercises)} files in {out}")
+    return 0
+
+
+def gradescope(arguments: Sequence[str] | None = None) -> int:
+    """The zip that Gradescope makes its autograder of: this grader, and one chapter."""
+    of, out = _asked("gradescope", arguments, "autograder.zip")
+    files = [path for kind in SOURCES for path in ROOT.glob(kind)]
+    files += [*BOOK.glob(f"{of.name}.ipynb"), *BOOK.glob(f"solutions/{of.name}.ipynb")]
+    files += [ROOT / "requirements.txt", BOOK / "claims.yml"]
+    run = TEMPLATES.get_template("run_autograder.txt").render(number=of.number)
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+        for path in files:
+            file.write(path, path.relative_to(ROOT))
+        for name, text in (
+            ("run_autograder", run),
+            ("setup.sh", TEMPLATES.get_template("setup.sh").render()),
+        ):
+            info = zipfile.ZipInfo(name)
+            info.external_attr = 0o755 << 16
+            file.writestr(info, text)
+    print(out)
+    return 0
+
+
+def nbgrader(arguments: Sequence[str] | None = None) -> int:
+    """A short notebook of stubs and tests, for nbgrader's ``source`` folder."""
+    of, out = _asked("nbgrader", arguments, "exercises.ipynb")
+    stubs = {c.id: c for c in nbformat.read(BOOK / f"{of.name}.ipynb", as_version=4).cells}
+    start = nbformat.v4.new_code_cell("from course.grading.plain import require", id="start")
+    cells = [nbformat.v4.new_markdown_cell(f"# {of.name.replace('_', ' ')}", id="title"), start]
+    for name in of.exercises:
+        stub = stubs[of.cells[name]].source.replace(
+            TODO, f"{REGION[0]}\n    {TODO}\n    {REGION[1]}"
+        )
+        test = f'require("{name}", {name})'
+        cells += [_cell(name, stub, solution=True), _cell(f"test-{name}", test, grade=True)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), out)
+    print(out)
+    return 0
+
+
+def _cell(name: str, source: str, solution: bool = False, grade: bool = False) -> dict:
+    about = {"schema_version": 3, "grade_id": name, "solution": solution, "grade": grade}
+    about |= {"locked": grade, "task": False} | ({"points": POINTS} if grade else {})
+    return nbformat.v4.new_code_cell(
+        source, id=name.replace("_", "-"), metadata={"nbgrader": about}
+    )

@@ -1,0 +1,153 @@
+"""The quiz bank is right: its numbers are the book's, its code makes its mistakes, its files are read."""
+
+import contextlib
+import io
+import re
+import sys
+import zipfile
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree
+
+import nbformat
+import pytest
+import yaml
+
+from course.claims.rows import BOOK
+from course.quiz import bank
+from course.quiz.export import gift, main, page, qti
+from tests.course.harness import run
+
+BEFORE = "import torch, math\nimport torch.nn.functional as F\nfrom torch import nn\nfrom einops import rearrange\n"
+BLOCK = r"(#|(p|pre|ul|ol|div|code|em|strong|span|sup|sub|br|math|img) )*"
+INLINE = r"(#|(code|em|strong|span|sup|sub|br|math|img) )*"
+TABLE = yaml.safe_load(Path(__file__).with_name("qti.yml").read_text(encoding="utf-8"))
+
+
+def right(item):
+    return next(iter(item.answers))
+
+
+@cache
+def told(chapter):
+    """What a chapter says and prints, as one line."""
+    parts = []
+    for cell in nbformat.read(BOOK / f"{chapter}.ipynb", as_version=4).cells:
+        shown = (
+            o.get("text", o.get("data", {}).get("text/plain", "")) for o in cell.get("outputs", [])
+        )
+        parts += [cell.source, *shown]
+    return " ".join(" ".join(parts).split())
+
+
+def test_there_are_questions_on_every_chapter_each_with_its_own_name_and_wrong_answers():
+    items = bank()
+    of = Counter(item.chapter for item in items)
+    assert {*of} == {path.stem for path in BOOK.glob("[0-9]*.ipynb")} and min(of.values()) >= 5
+    assert len(items) >= 150 and len({item.id for item in items}) == len(items)
+    for item in items:
+        assert len(item.answers) >= 3 and all(item.answers.values()), item.id
+        assert "?" in item.ask and re.fullmatch(r"[a-zA-Z][\w-]+", item.id), item.id
+    longest = sum(len(right(item)) == max(map(len, item.answers)) for item in items)
+    assert longest <= len(items) / 2  # so that nobody gains much by choosing the longest
+
+
+def test_numbers_come_from_the_chapter():
+    for item in bank():
+        assert " ".join(item.source.split()) in told(item.chapter), item.id
+        assert not item.figure or item.picture[1], item.id
+
+
+@pytest.mark.parametrize("item", [i for i in bank() if i.code], ids=lambda item: item.id)
+def test_code_prints_the_right_answer_or_its_check_says_what_the_question_is_about(item):
+    if item.prints:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(BEFORE + item.code, {})
+        assert out.getvalue().strip() == right(item)
+    else:
+        report = run(item.exercise, BEFORE + item.code)
+        assert report.state == "failed" and item.says and item.says in report.detail, report
+
+
+def test_a_parser_of_gift_reads_one_right_answer_and_all_reasons_of_each_question(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setitem(
+        sys.modules, "markdown", ModuleType("markdown")
+    )  # for texts that are none here
+    from pygiftparser import parser
+
+    (tmp_path / "quiz.txt").write_text(gift(bank()), encoding="utf-8")
+    with open(tmp_path / "quiz.txt", encoding="utf-8") as file:
+        read = parser.parseFile(file)
+    assert [question.title for question in read] == [item.id for item in bank()]
+    for question, item in zip(read, bank(), strict=True):
+        answers = question.answers.answers
+        assert question.valid and [a.fraction > 0 for a in answers] == [True] + [False] * (
+            len(item.answers) - 1
+        )
+        assert all(answer.feedback for answer in answers)
+
+
+def test_qti_is_as_the_specification_has_it_and_the_package_holds_what_it_lists(tmp_path):
+    qti(bank(), tmp_path / "quiz.zip")
+    with zipfile.ZipFile(tmp_path / "quiz.zip") as package:
+        files = {name: package.read(name) for name in package.namelist()}
+    trees = {
+        name: ElementTree.fromstring(data) for name, data in files.items() if name.endswith(".xml")
+    }
+    assert [fault for name, tree in trees.items() for fault in faults(tree, name)] == []
+    manifest = trees["imsmanifest.xml"]
+    listed = {
+        file.get("href") for file in manifest.iter("{http://www.imsglobal.org/xsd/imscp_v1p1}file")
+    }
+    assert listed == {*files} - {"imsmanifest.xml"}
+    names = {
+        resource.get("identifier")
+        for resource in manifest.iter("{http://www.imsglobal.org/xsd/imscp_v1p1}resource")
+    }
+    assert names == {item.id for item in bank()} | {"quiz"}
+    text = files["which-root.xml"].decode()
+    for old, new in (("<simpleChoice ", "<choice "), ('shuffle="true"', ""), ("<itemBody>", "<itemBody>5"),
+                     ("<responseProcessing>", "<itemBody/><responseProcessing>")):  # fmt: skip
+        broken = text.replace(old, new).replace(
+            "</simpleChoice>", "</choice>" if "choice" in new else "</simpleChoice>"
+        )
+        assert faults(ElementTree.fromstring(broken), "broken"), old
+
+
+def faults(element, where):
+    """What of an element and those in it the specification does not allow."""
+    name = element.tag.rpartition("}")[2]
+    if name not in TABLE:
+        return [f"{where}: {name}"]
+    must, may, content = TABLE[name]
+    own = {key.rpartition("}")[2] for key in element.attrib}
+    texts = [element.text, *(child.tail for child in element)]
+    children = [f"{child.tag.rpartition('}')[2]} " for child in element]
+    mixed = "".join(
+        ("#" if (text or "").strip() else "") + child
+        for text, child in zip(texts, [*children, ""], strict=True)
+    )
+    allowed = {"&flow": BLOCK, "&inline": INLINE}.get(content, content)
+    found = [] if {*must} <= own <= {*must, *may} else [f"{where}: {name} has {own}"]
+    found += [] if re.fullmatch(allowed, mixed) else [f"{where}: {name} holds {mixed}"]
+    inner = [] if name == "math" else element
+    return found + [fault for child in inner for fault in faults(child, where)]
+
+
+def test_the_command_writes_the_chapters_asked_for_and_a_page_has_their_right_answers(
+    tmp_path, capsys
+):
+    assert main(["2", "3", "--out", str(tmp_path)]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"quiz.gift.txt", "quiz.qti.zip"}
+    here = [item for item in bank() if item.chapter[:2] in ("02", "03")]
+    assert f"{len(here)} questions" in capsys.readouterr().out
+    boxes = re.findall(r'data-right="(\d)" data-claim="">\n\n((?:- .*\n)+)', page(2))
+    chosen = [choices.splitlines()[int(at) - 1][2:] for at, choices in boxes]
+    assert chosen == [right(item) for item in here if item.chapter[:2] == "02"]
+    with pytest.raises(SystemExit):
+        main(["99", "--out", str(tmp_path)])
