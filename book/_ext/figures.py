@@ -44,12 +44,15 @@ class Copy(NamedTuple):
 
 
 @cache
-def scaled(name: str, alt: str, file: bytes, widest: int) -> Copy:
+def scaled(
+    name: str, alt: str, file: bytes, widest: int, crop: tuple[float, ...] = (0, 0, 1, 1)
+) -> Copy:
     """An image on white ground, no wider than so many pixels, to be written into ``STORED``."""
     with Image.open(io.BytesIO(file)) as opened:
         image = opened.convert("RGBA")
     paper = Image.new("RGB", image.size, "white")
     paper.paste(image, mask=image)
+    paper = paper.crop([int(f * paper.size[i % 2]) for i, f in enumerate(crop)])
     paper.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
     out = io.BytesIO()
     paper.save(out, "WEBP", quality=70, method=4)
@@ -101,9 +104,13 @@ def figures() -> tuple[tuple[str, nbformat.NotebookNode, dict], ...]:
 
 
 class StoredImage(SphinxDirective):
-    """A copy of a chapter's figure that leads to it."""
+    """A copy of a chapter's figure that leads to it, or of a part: left, top, right, bottom.
+
+    Phones get the figure's form for them.
+    """
 
     required_arguments = 2
+    option_spec = {"crop": lambda text: tuple(map(float, text.split()))}
 
     def run(self):
         chapter, name = self.arguments
@@ -112,7 +119,14 @@ class StoredImage(SphinxDirective):
         alt, file = next(filter(None, (picture(cell, data) for data in display_data(cell))))
         anchor = figure_name(cell)
         page = address(f"book/{chapter}", f"book/{chapter}.html")
-        image = scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST).tag(STORED)
+        crop = self.options.get("crop", (0, 0, 1, 1))
+        image = scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST, crop).tag(STORED)
+        if narrow := next(
+            (o.metadata["narrow"] for o in cell.outputs if "narrow" in o.metadata), ""
+        ):
+            small = scaled(f"{chapter[:2]}-{name}-narrow", alt, base64.b64decode(narrow), WIDEST)
+            source = f'<source media="(max-width: 40rem)" srcset="{STORED}/{small.file}">'
+            image = f"<picture>{source}{image}</picture>"
         return [html(f'<a href="{page}#{anchor}">{image}</a>' if page else image)]
 
 

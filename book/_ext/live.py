@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from PIL import Image
 from sphinx.application import Sphinx
+from torch import Tensor
 
 import minivit
 from book._ext.pages import from_template, when_built
@@ -67,9 +68,10 @@ def samples(model: minivit.ViT) -> list[dict]:
         names = [f"A photograph of {what}" for what in PHOTOGRAPHS.values()]
     logits = model(model.preprocess(images)).tolist()
     pixels = images.permute(0, 2, 3, 1).flatten(1).tolist()  # channels last, as browsers have them
+    files = [None] * len(names) if model.config.channels == 1 else PHOTOGRAPHS  # with more pixels
     return [
-        {"name": name, "pixels": values, "logits": answer}
-        for name, values, answer in zip(names, pixels, logits, strict=True)
+        {"name": name, "pixels": values, "logits": answer, "file": file}
+        for name, values, answer, file in zip(names, pixels, logits, files, strict=True)
     ]
 
 
@@ -115,15 +117,20 @@ def start(seed: int) -> minivit.ViT:
 
 def embedded(name: str) -> str:
     """A photograph as an address that holds all of it: pages may read its pixels everywhere."""
+    return f"data:image/webp;base64,{base64.b64encode(webp(photograph(name, SIDE))).decode()}"
+
+
+def webp(picture: Tensor) -> bytes:
+    """An image [3, height, width] of bytes as a file."""
     out = io.BytesIO()
-    pixels = photograph(name, SIDE).permute(1, 2, 0).numpy()
+    pixels = picture.round().to(torch.uint8).permute(1, 2, 0).numpy()
     Image.fromarray(pixels).save(out, "WEBP", quality=88)
-    return f"data:image/webp;base64,{base64.b64encode(out.getvalue()).decode()}"
+    return out.getvalue()
 
 
 def on_page(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
     """Has a page with a drawing load the drawings' scripts."""
-    if 'class="live-part"' in context.get("body", ""):
+    if "data-part=" in context.get("body", ""):
         app.add_css_file(f"{PARTS}/parts.css")
         app.add_js_file(f"{PARTS}/parts.js", loading_method="defer")
 
