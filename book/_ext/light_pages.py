@@ -20,6 +20,7 @@ from book._ext.pages import when_built
 STATIC = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
 SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")  # only the search page searches
 UNUSED = ("scripts/fontawesome.js*", "vendor/fontawesome/webfonts/*", "**/*.map")
+HEAVY = 100_000  # bytes of a PNG whose page shows it as WebP; the PNG is there to take
 VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
 ICON = re.compile(
     r'<(i|span) class="((?:[\w-]+ +)*(?:fa-solid|fas|fab) +fa-([\w-]+)[^"]*)"([^>]*)></\1>'
@@ -81,6 +82,10 @@ def picture(page: Path) -> Callable[[re.Match], str]:
             file = io.BytesIO(base64.b64decode(source.partition(",")[2]))
             return f"<img {size(file)}{attributes}"
         file = page.parent / source
+        if file.suffix == ".png" and file.stat().st_size > HEAVY:
+            with Image.open(file) as image:
+                image.save(file.with_suffix(".webp"), quality=88)
+            attributes = attributes.replace(file.name, f"{file.stem}.webp")
         image = f"<img {size(file)}{wait}{attributes}"
         narrow = narrow_form(file)
         if not narrow.exists():

@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 from torch import Tensor
 
 import minivit
-from book._ext.pages import from_template, when_built
+from book._ext.pages import when_built
 from vitlab.convert.page import export_page, rounded
 from vitlab.data import load_data
 from vitlab.data.dataset import Split
@@ -37,17 +37,15 @@ def write(app: Sphinx) -> None:
 
 
 def write_models(folder: Path) -> None:
-    """The models, each with images and torch's logits of them, and a still picture."""
+    """The models, each with images and torch's logits of them."""
     (folder / "models").mkdir(parents=True, exist_ok=True)
     for name in MODELS:
         file = folder / f"models/{name}.js"
         model = rounded(minivit.load(name))
         export_page(model, file)
-        shown = samples(model)
+        shown = json.dumps(samples(model))
         with file.open("a", encoding="utf-16-le") as more:
-            more.write(f"(globalThis.minivitSamples ??= {{}}).{name} = {json.dumps(shown)};\n")
-        if name == MODELS[0]:
-            (folder / "still.svg").write_text(still(model, shown[0]), encoding="utf-8")
+            more.write(f"(globalThis.minivitSamples ??= {{}}).{name} = {shown};\n")
 
 
 @torch.no_grad()
@@ -73,15 +71,6 @@ def samples(model: minivit.ViT) -> list[dict]:
         {"name": name, "pixels": values, "logits": answer, "file": file}
         for name, values, answer, file in zip(names, pixels, logits, files, strict=True)
     ]
-
-
-def still(model: minivit.ViT, sample: dict) -> str:
-    """The first image and the model's answer as a drawing, for readers without scripts."""
-    height, width = model.config.image_size
-    shares = torch.tensor(sample["logits"]).softmax(0).tolist()
-    values = {"height": height, "width": width, "pixels": sample["pixels"]}
-    answers = list(zip(model.classes, shares, strict=True))
-    return from_template("still.svg", **values, answers=answers) + "\n"
 
 
 def write_parts(folder: Path) -> None:

@@ -12,9 +12,9 @@ from tests.browser.conftest import open_page, ready, served
 
 HEAVIEST = 400_000  # bytes of the front page before it is touched
 SHOWS = {
-    "attention": (".live-heads", ".live-switches"),
-    "lens": (".live-lens", ".live-head"),
-    "switches": (".live-switches", ".live-head"),
+    "attention": (".lit-heads", ".live-switches"),
+    "lens": (".live-lens", ".lit-head"),
+    "switches": (".live-switches", ".lit-head"),
     "back": (".live-way", ".live-class"),
     "all": (".live-truth", None),
 }
@@ -73,7 +73,7 @@ HOSTS = {  # pages that have variables, themes or reset styles of their own
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_in_any_page_a_head_is_drawn_in_the_models_own_green(browser, site, elsewhere, host: str):
+def test_in_any_page_heads_are_lit_in_the_models_own_colours(browser, site, elsewhere, host: str):
     folder, address = elsewhere
     before, after = HOSTS[host]
     div = "" if host == "shadow" else "<div data-model=digits_vit data-show=attention></div>"
@@ -82,9 +82,9 @@ def test_in_any_page_a_head_is_drawn_in_the_models_own_green(browser, site, else
     page = browser.new_page()
     page.goto(address + "mine.html")
     live = ready(page.locator("[data-model]"))
-    green = """e => [...e.getContext('2d').getImageData(0, 0, e.width, e.height).data]
-        .some((_, i, all) => i % 4 == 0 && all[i + 3] > 99 && all[i + 1] > all[i] + 30)"""
-    assert all(head.evaluate(green) for head in live.locator(".live-head canvas").all())
+    lit = """e => [...e.getContext('2d').getImageData(0, 0, e.width, e.height).data]
+        .some((_, i, all) => i % 4 == 0 && all[i + 3] > 99 && all[i] > all[i + 1] + 60)"""
+    assert all(head.evaluate(lit) for head in live.locator(".lit-head canvas").all())
     colours = live.evaluate("e => [getComputedStyle(e).color, getComputedStyle(e).backgroundColor]")
     assert colours == ["rgb(34, 40, 50)", "rgb(255, 255, 255)"]
     page.close()

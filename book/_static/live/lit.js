@@ -84,7 +84,7 @@ function minivitLit(tools) {
       const cell = choose ? h("button", {
         type: "button", class: "lit-head", "aria-pressed": "false", "aria-label": `Block ${b + 1}, head ${head + 1}`,
         onclick: () => choose(b, head), onpointerenter: mouse(b, head), onpointerleave: mouse(),
-      }, canvas) : h("span", { class: "lit-head" }, canvas);
+      }, canvas) : h("span", { class: "lit-head", role: "img" }, canvas);
       return { b, head, canvas, cell };
     }));
     const named = cells.flatMap(({ b, head, cell }) => head ? [cell] : [h("span", { class: "lit-block" }, `Block ${b + 1}`), cell]);
@@ -97,8 +97,7 @@ function minivitLit(tools) {
         const row = weights(b, head), key = `${b}/${head}`, most = row && row.indexOf(Math.max(...row));
         draw(canvas, picture, row ?? Array(grid[0] * grid[1]).fill(0), grid, grey);
         cell.classList.toggle("is-off", off.has(key));
-        if (!choose) continue;
-        cell.setAttribute("aria-pressed", key == chosen);
+        if (choose) cell.setAttribute("aria-pressed", key == chosen);
         cell.setAttribute("aria-label", `Block ${b + 1}, head ${head + 1}${off.has(key) ? ", switched off" : ""}${row ? `: looks most at ${where(most, grid)}` : ""}`);
       }
     }
