@@ -52,7 +52,6 @@ def scaled(
         image = opened.convert("RGBA")
     paper = Image.new("RGB", image.size, "white")
     paper.paste(image, mask=image)
-    paper = paper.crop([int(f * paper.size[i % 2]) for i, f in enumerate(crop)])
     paper.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
     out = io.BytesIO()
     paper.save(out, "WEBP", quality=70, method=4)
@@ -104,13 +103,9 @@ def figures() -> tuple[tuple[str, nbformat.NotebookNode, dict], ...]:
 
 
 class StoredImage(SphinxDirective):
-    """A copy of a chapter's figure that leads to it, or of a part: left, top, right, bottom.
-
-    Phones get the figure's form for them.
-    """
+    """A copy of a chapter's figure, or of its form for phones, that leads to it."""
 
     required_arguments = 2
-    option_spec = {"crop": lambda text: tuple(map(float, text.split()))}
 
     def run(self):
         chapter, name = self.arguments
@@ -119,8 +114,7 @@ class StoredImage(SphinxDirective):
         alt, file = next(filter(None, (picture(cell, data) for data in display_data(cell))))
         anchor = figure_name(cell)
         page = address(f"book/{chapter}", f"book/{chapter}.html")
-        crop = self.options.get("crop", (0, 0, 1, 1))
-        image = scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST, crop).tag(STORED)
+        image = scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST).tag(STORED)
         if narrow := next(
             (o.metadata["narrow"] for o in cell.outputs if "narrow" in o.metadata), ""
         ):

@@ -27,6 +27,10 @@ PHOTOGRAPHS = {
 }
 PARTS = "live/parts"  # the drawings
 SIDE = 224  # pixels of a photograph that drawings show
+SHARP = 448  # at most, of one that models see with fewer
+HEAD = 112  # of a head's on the front page
+RING = 3 * 8 + 3  # the patch that is marked there at first
+DARK = 0.2  # of its light has what a head does not look at, as in lit.js
 DRAWN = ("chelsea", "astronaut", "coffee")
 STARTS = (0, 1)  # seeds of untrained models: that of digits_vit's training, and another
 
@@ -34,6 +38,7 @@ STARTS = (0, 1)  # seeds of untrained models: that of digits_vit's training, and
 def write(app: Sphinx) -> None:
     write_models(Path(app.outdir) / "_static" / FOLDER)
     write_parts(Path(app.outdir) / "_static" / PARTS)
+    write_front(Path(app.outdir) / "_static" / FOLDER)
 
 
 def write_models(folder: Path) -> None:
@@ -46,6 +51,35 @@ def write_models(folder: Path) -> None:
         shown = json.dumps(samples(model))
         with file.open("a", encoding="utf-16-le") as more:
             more.write(f"(globalThis.minivitSamples ??= {{}}).{name} = {shown};\n")
+
+
+@torch.no_grad()
+def write_front(folder: Path) -> None:
+    """Photographs that models see with fewer pixels, and where all heads look on the first one."""
+    (folder / "photographs").mkdir(exist_ok=True)
+    for name in PHOTOGRAPHS:
+        side = min(SHARP, *photograph(name).shape[1:])
+        (folder / f"photographs/{name}.webp").write_bytes(webp(photograph(name, side)))
+    model, first = rounded(minivit.load("cifar10_vit")), next(iter(PHOTOGRAPHS))
+    with minivit.record(model, "blocks.*.attention.weights") as seen:
+        images = model.preprocess(photograph(first, model.preprocess.size)[None])
+        chances = model(images)[0].softmax(0)
+    weights = torch.cat([*seen.values()])  # [blocks, heads, patches, patches]
+    packed = (255 * weights.sqrt()).round().to(torch.uint8).numpy().tobytes()
+    stored = {
+        "attention": base64.b64encode(packed).decode(),
+        "says": model.classes[chances.argmax()],
+        "chance": chances.max().item(),
+    }
+    text = f"globalThis.minivitSeen = {json.dumps(stored)};\n"
+    (folder / "parts/seen.js").write_text(text, encoding="utf-8")
+    across = images.shape[-1] // model.config.patch_size[0]
+    rows = weights[:, :, RING].unflatten(-1, (across, across))
+    light = (rows / rows.amax((-1, -2), keepdim=True)).sqrt()
+    spread = light.repeat_interleave(HEAD // across, -1).repeat_interleave(HEAD // across, -2)
+    lit = photograph(first, HEAD) * (DARK + (1 - DARK) * spread[:, :, None])
+    sheet = lit.permute(2, 0, 3, 1, 4).flatten(3, 4).flatten(1, 2)
+    (folder / f"photographs/{first}-heads.webp").write_bytes(webp(sheet))
 
 
 @torch.no_grad()
