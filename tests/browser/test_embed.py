@@ -159,6 +159,8 @@ def test_the_front_page_shows_all_heads_at_once_and_loads_a_model_when_it_needs_
         photo.evaluate(large) != whole
         and "Block 3, head 2" in hero.locator(".part-say").inner_text()
     )
+    link = hero.get_by_role("link", name="This head in numbers").get_attribute("href")
+    assert link == f"{site}book/live.html?model=cifar10_vit&image=1&patch=6.5&head=3.2"
     hero.get_by_role("button", name="Switch this head off").click()
     expect(hero.locator(".part-say")).to_contain_text("says cat, 68", timeout=30_000)
     assert loaded() and "switched off" in heads.nth(9).get_attribute("aria-label")

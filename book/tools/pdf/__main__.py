@@ -1,8 +1,8 @@
 """Makes one PDF of the built site: ``make pdf`` writes ``_build/book.pdf``.
 
 Chromium prints all pages in the order of ``_toc.yml``, chapters into ``_build/chapters``, too; then
-they are bound, with contents, an outline, page numbers, and links that lead to pages of the file. What
-is folded on a page stays so; of a verdict's card in a chapter all but what was found is left out.
+they are bound, with contents, an outline, page numbers, and links that lead to pages of the file.
+What is folded on a page stays so; a verdict's card in a chapter keeps only what was found.
 """
 
 from pypdf import PdfWriter

@@ -49,7 +49,8 @@
       look();
     });
     const all = button("All heads on", () => { off.clear(); look(); });
-    const controls = row(whole, turn, all);
+    const inNumbers = h("a", {}, "This head in numbers"), names = Object.keys(PICTURES);
+    const controls = row(whole, turn, all, inNumbers);
     const others = row(...Object.entries(PICTURES).map(([name, words]) => {
       const one = button(words, () => take({ name }));
       one.dataset.name = name;
@@ -103,6 +104,9 @@
       const key = pointed ?? chosen, which = key?.split("/").map(Number);
       for (const one of others.querySelectorAll("[data-name]")) one.setAttribute("aria-pressed", one.dataset.name == sample.name);
       [whole.hidden, turn.hidden, all.hidden] = [!chosen, !chosen, !off.size];
+      inNumbers.hidden = !chosen || !names.includes(sample.name);
+      inNumbers.href = new URL(`../../../book/live.html?model=${MODEL}&image=${names.indexOf(sample.name) + 1}&patch=${at()[1] + 1}.${at()[0] + 1}`
+        + `&head=${(chosen ?? "0/0").split("/").map((i) => +i + 1).join(".")}`, base).href;
       turn.textContent = off.has(chosen) ? "Switch this head on" : "Switch this head off";
       if (!found) {
         lit.draw(photo.canvas, picture, null, GRID);
