@@ -92,10 +92,13 @@ function minivitLit(tools) {
       class: "lit-heads", style: `--heads: ${count}; --blocks: ${blocks}`, role: choose && "group", "aria-label": choose && "Heads",
     }, ...named);
 
+    const small = h("canvas", { width: 112, height: 112 });
+    let last = null; // the picture that is small
     function show({ weights, picture, grid, grey, chosen = null, off = new Set() }) {
+      if (picture != last) draw(small, last = picture, null, grid, grey);
       for (const { b, head, canvas, cell } of cells) {
         const row = weights(b, head), key = `${b}/${head}`, most = row && row.indexOf(Math.max(...row));
-        draw(canvas, picture, row ?? Array(grid[0] * grid[1]).fill(0), grid, grey);
+        draw(canvas, small, row ?? Array(grid[0] * grid[1]).fill(0), grid, grey);
         cell.classList.toggle("is-off", off.has(key));
         if (choose) cell.setAttribute("aria-pressed", key == chosen);
         cell.setAttribute("aria-label", `Block ${b + 1}, head ${head + 1}${off.has(key) ? ", switched off" : ""}${row ? `: looks most at ${where(most, grid)}` : ""}`);

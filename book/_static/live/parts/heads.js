@@ -86,7 +86,13 @@
         const chances = softmax([...logits]), top = best(chances);
         found = { attention: attention.flatMap((weights) => [...weights]), says: model.classes[top], chance: chances[top] };
       }
-      if (mine == asked) show();
+      if (mine != asked) return;
+      if (!isStored) heads.cells.forEach(({ b, head, cell }) => {
+        const all = found.attention.slice(of(b, head), of(b, head) + PLACES * PLACES);
+        const uniform = distance(new Float64Array(PLACES * PLACES).fill(1 / PLACES), ACROSS, 1);
+        cell.dataset.far = (distance(all, ACROSS, 1) / uniform).toFixed(2);
+      });
+      show();
     }
 
     /** Each head's weights, as far as they are known. */
@@ -118,11 +124,6 @@
       const { b, head, words } = which ? told(...which) : first;
       const answer = `The model sees ${SIDE} × ${SIDE} pixels and says ${found.says}, ${percent(found.chance)}.`;
       say.say(`${which ? "Block" : "Most decided: block"} ${b + 1}, head ${head + 1}, ${words}. ${answer}`);
-      if (!isStored) heads.cells.forEach(({ b, head, cell }) => {
-        const all = found.attention.slice(of(b, head), of(b, head) + PLACES * PLACES);
-        const uniform = distance(new Float64Array(PLACES * PLACES).fill(1 / PLACES), ACROSS, 1);
-        cell.dataset.far = (distance(all, ACROSS, 1) / uniform).toFixed(2);
-      });
     }
 
     picture = lit.cut(await lit.fetched(address("chelsea")), GRID);
