@@ -44,7 +44,9 @@ class Copy(NamedTuple):
 
 
 @cache
-def scaled(name: str, alt: str, file: bytes, widest: int) -> Copy:
+def scaled(
+    name: str, alt: str, file: bytes, widest: int, crop: tuple[float, ...] = (0, 0, 1, 1)
+) -> Copy:
     """An image on white ground, no wider than so many pixels, to be written into ``STORED``."""
     with Image.open(io.BytesIO(file)) as opened:
         image = opened.convert("RGBA")
@@ -101,7 +103,7 @@ def figures() -> tuple[tuple[str, nbformat.NotebookNode, dict], ...]:
 
 
 class StoredImage(SphinxDirective):
-    """A copy of a chapter's figure that leads to it."""
+    """A copy of a chapter's figure, or of its form for phones, that leads to it."""
 
     required_arguments = 2
 
@@ -113,6 +115,12 @@ class StoredImage(SphinxDirective):
         anchor = figure_name(cell)
         page = address(f"book/{chapter}", f"book/{chapter}.html")
         image = scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST).tag(STORED)
+        if narrow := next(
+            (o.metadata["narrow"] for o in cell.outputs if "narrow" in o.metadata), ""
+        ):
+            small = scaled(f"{chapter[:2]}-{name}-narrow", alt, base64.b64decode(narrow), WIDEST)
+            source = f'<source media="(max-width: 40rem)" srcset="{STORED}/{small.file}">'
+            image = f"<picture>{source}{image}</picture>"
         return [html(f'<a href="{page}#{anchor}">{image}</a>' if page else image)]
 
 

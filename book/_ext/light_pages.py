@@ -20,6 +20,8 @@ from book._ext.pages import when_built
 STATIC = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
 SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")  # only the search page searches
 UNUSED = ("scripts/fontawesome.js*", "vendor/fontawesome/webfonts/*", "**/*.map")
+HEAVY = 100_000  # bytes of a PNG whose page shows it as WebP; the PNG is there to take
+MOSTLY = 0.84  # of a chart is white
 VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
 ICON = re.compile(
     r'<(i|span) class="((?:[\w-]+ +)*(?:fa-solid|fas|fab) +fa-([\w-]+)[^"]*)"([^>]*)></\1>'
@@ -81,7 +83,12 @@ def picture(page: Path) -> Callable[[re.Match], str]:
             file = io.BytesIO(base64.b64decode(source.partition(",")[2]))
             return f"<img {size(file)}{attributes}"
         file = page.parent / source
-        image = f"<img {size(file)}{wait}{attributes}"
+        if file.suffix == ".png" and file.stat().st_size > HEAVY:
+            with Image.open(file) as image:
+                image.save(file.with_suffix(".webp"), quality=88)
+            attributes = attributes.replace(file.name, f"{file.stem}.webp")
+        chart = " data-chart" if is_chart(file) else ""
+        image = f"<img {size(file)}{wait}{chart}{attributes}"
         narrow = narrow_form(file)
         if not narrow.exists():
             return image
@@ -91,6 +98,16 @@ def picture(page: Path) -> Callable[[re.Match], str]:
         )
 
     return change
+
+
+def is_chart(file: Path) -> bool:
+    """Whether an image is lines on white, which a dark page may turn about, and no photograph."""
+    if file.suffix != ".png":
+        return False
+    with Image.open(file) as image:
+        paper = Image.new("RGBA", image.size, "white")
+        counts = Image.alpha_composite(paper, image.convert("RGBA")).convert("L").histogram()
+    return sum(counts[250:]) > MOSTLY * sum(counts)
 
 
 def size(file: Path | io.BytesIO) -> str:

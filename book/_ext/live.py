@@ -8,9 +8,10 @@ from pathlib import Path
 import torch
 from PIL import Image
 from sphinx.application import Sphinx
+from torch import Tensor
 
 import minivit
-from book._ext.pages import from_template, when_built
+from book._ext.pages import when_built
 from vitlab.convert.page import export_page, rounded
 from vitlab.data import load_data
 from vitlab.data.dataset import Split
@@ -26,6 +27,10 @@ PHOTOGRAPHS = {
 }
 PARTS = "live/parts"  # the drawings
 SIDE = 224  # pixels of a photograph that drawings show
+SHARP = 448  # at most, of one that models see with fewer
+HEAD = 112  # of a head's on the front page
+RING = 3 * 8 + 3  # the patch that is marked there at first
+DARK = 0.2  # of its light has what a head does not look at, as in lit.js
 DRAWN = ("chelsea", "astronaut", "coffee")
 STARTS = (0, 1)  # seeds of untrained models: that of digits_vit's training, and another
 
@@ -33,20 +38,48 @@ STARTS = (0, 1)  # seeds of untrained models: that of digits_vit's training, and
 def write(app: Sphinx) -> None:
     write_models(Path(app.outdir) / "_static" / FOLDER)
     write_parts(Path(app.outdir) / "_static" / PARTS)
+    write_front(Path(app.outdir) / "_static" / FOLDER)
 
 
 def write_models(folder: Path) -> None:
-    """The models, each with images and torch's logits of them, and a still picture."""
+    """The models, each with images and torch's logits of them."""
     (folder / "models").mkdir(parents=True, exist_ok=True)
     for name in MODELS:
         file = folder / f"models/{name}.js"
         model = rounded(minivit.load(name))
         export_page(model, file)
-        shown = samples(model)
+        shown = json.dumps(samples(model))
         with file.open("a", encoding="utf-16-le") as more:
-            more.write(f"(globalThis.minivitSamples ??= {{}}).{name} = {json.dumps(shown)};\n")
-        if name == MODELS[0]:
-            (folder / "still.svg").write_text(still(model, shown[0]), encoding="utf-8")
+            more.write(f"(globalThis.minivitSamples ??= {{}}).{name} = {shown};\n")
+
+
+@torch.no_grad()
+def write_front(folder: Path) -> None:
+    """Photographs that models see with fewer pixels, and where all heads look on the first one."""
+    (folder / "photographs").mkdir(exist_ok=True)
+    for name in PHOTOGRAPHS:
+        side = min(SHARP, *photograph(name).shape[1:])
+        (folder / f"photographs/{name}.webp").write_bytes(webp(photograph(name, side)))
+    model, first = rounded(minivit.load("cifar10_vit")), next(iter(PHOTOGRAPHS))
+    with minivit.record(model, "blocks.*.attention.weights") as seen:
+        images = model.preprocess(photograph(first, model.preprocess.size)[None])
+        chances = model(images)[0].softmax(0)
+    weights = torch.cat([*seen.values()])  # [blocks, heads, patches, patches]
+    packed = (255 * weights.sqrt()).round().to(torch.uint8).numpy().tobytes()
+    stored = {
+        "attention": base64.b64encode(packed).decode(),
+        "says": model.classes[chances.argmax()],
+        "chance": chances.max().item(),
+    }
+    text = f"globalThis.minivitSeen = {json.dumps(stored)};\n"
+    (folder / "parts/seen.js").write_text(text, encoding="utf-8")
+    across = images.shape[-1] // model.config.patch_size[0]
+    rows = weights[:, :, RING].unflatten(-1, (across, across))
+    light = (rows / rows.amax((-1, -2), keepdim=True)).sqrt()
+    spread = light.repeat_interleave(HEAD // across, -1).repeat_interleave(HEAD // across, -2)
+    lit = photograph(first, HEAD) * (DARK + (1 - DARK) * spread[:, :, None])
+    sheet = lit.permute(2, 0, 3, 1, 4).flatten(3, 4).flatten(1, 2)
+    (folder / f"photographs/{first}-heads.webp").write_bytes(webp(sheet))
 
 
 @torch.no_grad()
@@ -67,19 +100,11 @@ def samples(model: minivit.ViT) -> list[dict]:
         names = [f"A photograph of {what}" for what in PHOTOGRAPHS.values()]
     logits = model(model.preprocess(images)).tolist()
     pixels = images.permute(0, 2, 3, 1).flatten(1).tolist()  # channels last, as browsers have them
+    files = [None] * len(names) if model.config.channels == 1 else PHOTOGRAPHS  # with more pixels
     return [
-        {"name": name, "pixels": values, "logits": answer}
-        for name, values, answer in zip(names, pixels, logits, strict=True)
+        {"name": name, "pixels": values, "logits": answer, "file": file}
+        for name, values, answer, file in zip(names, pixels, logits, files, strict=True)
     ]
-
-
-def still(model: minivit.ViT, sample: dict) -> str:
-    """The first image and the model's answer as a drawing, for readers without scripts."""
-    height, width = model.config.image_size
-    shares = torch.tensor(sample["logits"]).softmax(0).tolist()
-    values = {"height": height, "width": width, "pixels": sample["pixels"]}
-    answers = list(zip(model.classes, shares, strict=True))
-    return from_template("still.svg", **values, answers=answers) + "\n"
 
 
 def write_parts(folder: Path) -> None:
@@ -115,15 +140,20 @@ def start(seed: int) -> minivit.ViT:
 
 def embedded(name: str) -> str:
     """A photograph as an address that holds all of it: pages may read its pixels everywhere."""
+    return f"data:image/webp;base64,{base64.b64encode(webp(photograph(name, SIDE))).decode()}"
+
+
+def webp(picture: Tensor) -> bytes:
+    """An image [3, height, width] of bytes as a file."""
     out = io.BytesIO()
-    pixels = photograph(name, SIDE).permute(1, 2, 0).numpy()
+    pixels = picture.round().to(torch.uint8).permute(1, 2, 0).numpy()
     Image.fromarray(pixels).save(out, "WEBP", quality=88)
-    return f"data:image/webp;base64,{base64.b64encode(out.getvalue()).decode()}"
+    return out.getvalue()
 
 
 def on_page(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
     """Has a page with a drawing load the drawings' scripts."""
-    if 'class="live-part"' in context.get("body", ""):
+    if "data-part=" in context.get("body", ""):
         app.add_css_file(f"{PARTS}/parts.css")
         app.add_js_file(f"{PARTS}/parts.js", loading_method="defer")
 

@@ -11,5 +11,6 @@ mkdir -p "$made"
 mv _build/book.epub "$made/vision-transformers.epub"
 "$python" -m book.tools.pdf
 mv _build/book.pdf "$made/vision-transformers.pdf"
+mv _build/chapters "$made/chapters"
 "$python" -m book.tools.slides
 mv _build/slides "$made/slides"

@@ -1,5 +1,6 @@
 """Live models in other people's pages: on another address, from a folder, and in frames."""
 
+import gzip
 import re
 from collections.abc import Iterator
 
@@ -9,10 +10,11 @@ from playwright.sync_api import Browser, expect
 from book.tools.address import SITE
 from tests.browser.conftest import open_page, ready, served
 
+HEAVIEST = 400_000  # bytes of the front page before it is touched
 SHOWS = {
-    "attention": (".live-heads", ".live-switches"),
-    "lens": (".live-lens", ".live-head"),
-    "switches": (".live-switches", ".live-head"),
+    "attention": (".lit-heads", ".live-switches"),
+    "lens": (".live-lens", ".lit-head"),
+    "switches": (".live-switches", ".lit-head"),
     "back": (".live-way", ".live-class"),
     "all": (".live-truth", None),
 }
@@ -71,7 +73,7 @@ HOSTS = {  # pages that have variables, themes or reset styles of their own
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_in_any_page_a_head_is_drawn_in_the_models_own_green(browser, site, elsewhere, host: str):
+def test_in_any_page_heads_are_lit_in_the_models_own_colours(browser, site, elsewhere, host: str):
     folder, address = elsewhere
     before, after = HOSTS[host]
     div = "" if host == "shadow" else "<div data-model=digits_vit data-show=attention></div>"
@@ -80,9 +82,9 @@ def test_in_any_page_a_head_is_drawn_in_the_models_own_green(browser, site, else
     page = browser.new_page()
     page.goto(address + "mine.html")
     live = ready(page.locator("[data-model]"))
-    green = """e => [...e.getContext('2d').getImageData(0, 0, e.width, e.height).data]
-        .some((_, i, all) => i % 4 == 0 && all[i + 3] > 99 && all[i + 1] > all[i] + 30)"""
-    assert all(head.evaluate(green) for head in live.locator(".live-head canvas").all())
+    lit = """e => [...e.getContext('2d').getImageData(0, 0, e.width, e.height).data]
+        .some((_, i, all) => i % 4 == 0 && all[i + 3] > 99 && all[i] > all[i + 1] + 60)"""
+    assert all(head.evaluate(lit) for head in live.locator(".lit-head canvas").all())
     colours = live.evaluate("e => [getComputedStyle(e).color, getComputedStyle(e).backgroundColor]")
     assert colours == ["rgb(34, 40, 50)", "rgb(255, 255, 255)"]
     page.close()
@@ -125,15 +127,46 @@ def test_the_page_of_snippets_has_this_sites_address_and_all_of_them_run(browser
     visit.close()
 
 
-def test_the_front_page_begins_with_one_or_a_picture(browser, site, without_scripts):
-    visit = open_page(browser, site, "index.html")
-    live = ready(visit.page.locator("[data-model]").first)
-    assert live.locator(".live-heads").count() == 4
-    maps = "e => [...e.querySelectorAll('.live-head canvas')].map(c => c.toDataURL()).join()"
-    before = live.evaluate(maps)
-    live.locator(".live-patches button").nth(2).click()
-    assert live.evaluate(maps) != before
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_the_front_page_shows_all_heads_at_once_and_loads_a_model_when_it_needs_one(
+    browser, site, without_scripts, width: int, height: int
+):
+    visit = open_page(browser, site, "index.html", "light", width)
+    page = visit.page
+    page.set_viewport_size({"width": width, "height": height})
+    hero = page.locator(".hero[data-ready]")
+    photo, heads = hero.locator(".lit-photo"), hero.locator(".lit-head")
+    boxes = [photo.bounding_box(), hero.locator(".lit-heads").bounding_box()]
+    assert all(box["y"] >= 0 and box["y"] + box["height"] <= height for box in boxes)
+    files = [
+        SITE / (url.removeprefix(site).split("?")[0] or "index.html") for url in visit.requests
+    ]
+    assert sum(len(gzip.compress(f.read_bytes())) for f in {*files} if f.is_file()) < HEAVIEST
+    shown = """e => [...e.querySelectorAll('.lit-head canvas')].map(c => c.toDataURL()).join()"""
+    large, loaded = (
+        "e => e.querySelector('canvas').toDataURL()",
+        lambda: "cifar10" in str(visit.requests),
+    )
+    stored, whole = hero.evaluate(shown), photo.evaluate(large)
+    page.mouse.click(
+        boxes[0]["x"] + 0.6 * boxes[0]["width"], boxes[0]["y"] + 0.7 * boxes[0]["height"]
+    )
+    expect(hero.locator(".part-say")).to_contain_text("says cat, 62", timeout=30_000)
+    assert hero.evaluate(shown) != stored and photo.evaluate(large) == whole and not loaded()
+    heads.nth(9).click()
+    expect(heads.nth(9)).to_have_attribute("aria-pressed", "true")
+    assert (
+        photo.evaluate(large) != whole
+        and "Block 3, head 2" in hero.locator(".part-say").inner_text()
+    )
+    link = hero.get_by_role("link", name="This head in numbers").get_attribute("href")
+    assert link == f"{site}book/live.html?model=cifar10_vit&image=1&patch=6.5&head=3.2"
+    hero.get_by_role("button", name="Switch this head off").click()
+    expect(hero.locator(".part-say")).to_contain_text("says cat, 68", timeout=30_000)
+    assert loaded() and "switched off" in heads.nth(9).get_attribute("aria-label")
+    hero.get_by_role("button", name="A cup").click()
+    expect(hero.locator(".part-say")).not_to_contain_text("cat", timeout=30_000)
     visit.close()
     without_scripts.goto(site)
-    still = without_scripts.locator("[data-model] img")
-    assert still.is_visible() and still.evaluate("e => e.naturalWidth") > 100
+    for still in without_scripts.locator(".hero img").all():
+        assert still.is_visible() and still.evaluate("e => e.naturalWidth") > 100

@@ -15,7 +15,7 @@ LIVE = "book/live.html"
 
 @pytest.fixture
 def page(browser: Browser, site: str) -> Iterator[Page]:
-    visit = open_page(browser, site, LIVE)
+    visit = open_page(browser, site, f"{LIVE}?model=digits_vit")
     ready(digits(visit.page))
     yield visit.page
     visit.close()
@@ -45,7 +45,9 @@ def press(page: Page, name: str) -> None:
 
 @pytest.mark.parametrize(("name", "word"), [("digits_vit", "3"), ("cifar10_vit", "cat")])
 def test_an_image_is_classified_at_once_and_every_sample_has_torchs_logits(page, name, word):
-    live = ready(page.locator(f"[data-model={name}]"))
+    page.get_by_label("photographs" if name == "cifar10_vit" else "handwritten digits").check()
+    live = page.locator(f"[data-model={name}]")
+    expect(live.locator(".live-say")).to_contain_text(f"says {word}", timeout=30_000)
     assert re.match(rf"The model says {word} with \d\d", live.locator(".live-say").inner_text())
     assert live.locator(".live-say").get_attribute("aria-live") == "polite"
     live.locator("summary").click()
@@ -81,12 +83,13 @@ def test_switches_move_the_answer_and_are_put_back(page: Page):
 
 def test_patches_are_asked_covered_and_swapped_by_keyboard(page: Page):
     live, patch = digits(page), digits(page).locator(".live-patches button")
-    maps = "[...document.querySelectorAll('.live-head canvas')].map(c => c.toDataURL()).join()"
+    maps = "[...document.querySelectorAll('.lit-head canvas')].map(c => c.toDataURL()).join()"
     before, seen = chances(page), page.evaluate(maps)
     live.locator(".live-patches button[tabindex='0']").focus()
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     assert page.evaluate(maps) != seen and chances(page) == before
+    assert "patch=2.3" in page.url, "a link to the page leads here"
     live.get_by_label("cover it").check()
     patch.nth(5).press("Enter")
     settle(live)
@@ -183,3 +186,74 @@ def test_two_images_have_one_answer_and_a_walk_can_be_stopped(page: Page):
     assert len(set(same.locator("canvas").evaluate_all("all => all.map(e => e.toDataURL())"))) == 2
     digits(page).locator(".live-samples button").nth(1).click()
     expect(same.locator("li")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_image_and_heads_stand_in_one_view_and_a_head_opens_down_to_its_numbers(
+    browser: Browser, site: str, width: int, height: int
+):
+    visit = open_page(browser, site, LIVE, "dark", width)
+    page, live = visit.page, visit.page.locator("[data-address]")
+    page.set_viewport_size({"width": width, "height": height})
+    expect(live.locator(".live-say")).to_contain_text("says cat", timeout=30_000)
+    live.locator(".live-frame").evaluate("e => scrollBy(0, e.getBoundingClientRect().top - 180)")
+    for part in (".live-frame", ".live-maps"):
+        box = live.locator(part).bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= height, part
+    photo, opened = live.locator(".live-shown .live-photo"), live.locator(".live-opened")
+    whole = photo.evaluate("e => e.toDataURL()")
+    live.locator(".lit-heads").first.get_by_role("button").nth(9).click()
+    expect(opened.locator("tfoot")).to_contain_text("100.0")
+    assert photo.evaluate("e => e.toDataURL()") != whole
+    shares = [float(t.split()[0]) for t in opened.locator("td:nth-child(4)").all_inner_texts()[:-1]]
+    assert shares[:5] == sorted(shares[:5], reverse=True) and abs(sum(shares) - 100) < 0.4
+    scores = opened.locator("tbody tr").first.locator("td").all_inner_texts()
+    product, score = (float(text.replace("\u2212", "-")) for text in scores[:2])
+    assert (
+        abs(product / 32**0.5 - score) < 0.01
+        and scores[0] in opened.locator(".live-spelled").inner_text()
+    )
+    opened.get_by_role("button", name="Switch this head off").click()
+    expect(live.locator(".live-say")).to_contain_text("With everything in place")
+    live.get_by_role("button", name="Keep this state").click()
+    live.get_by_role("button", name="Put all back").click()
+    kept, now = (card.inner_text() for card in live.locator(".live-card").all())
+    expect(live.locator(".live-card").nth(1)).not_to_contain_text("without")
+    assert "without head 2 of block 3" in kept and "Now" in now
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    visit.close()
+
+
+def test_an_address_sets_the_state_says_it_and_may_ask_for_nonsense(opened, site: str):
+    state = "model=digits_vit&image=2&patch=1.4&head=3.2&without=attention.1,positions&off=4.1&covered=2.2&tap=cover"
+    page = opened(f"{LIVE}?{state}")
+    live = ready(digits(page))
+    expect(live.locator(".live-opened .live-name")).to_have_text(
+        "Block 3, head 2, from row 1, column 4"
+    )
+    for name in ("Attention of block 1", "Positions", "Head 1 of block 4"):
+        switch = live.get_by_role("button", name=name, exact=True)
+        assert switch.get_attribute("aria-pressed") == "false", name
+    assert live.get_by_label("cover it").is_checked() and page.url == f"{site}{LIVE}?{state}"
+    page = opened(
+        f"{LIVE}?model=constructor&image=99&patch=0.9&head=7.1&without=__proto__,mlp.12&order=1,1"
+    )
+    live = page.locator("[data-model=cifar10_vit]")
+    expect(live.locator(".live-say")).to_contain_text("says cat", timeout=30_000)
+    page.get_by_role("link", name="Switch off positions").click()
+    expect(page.locator("[data-model=digits_vit] .live-say")).to_contain_text(
+        "everything in place", timeout=30_000
+    )
+
+
+def test_a_walk_sets_states_and_points_at_what_changed(page: Page):
+    seen = set()
+    digits(page).get_by_role("button", name="Show me around").click()
+    for i in range(1, 9):
+        expect(digits(page).locator(".live-told p")).to_contain_text(f"{i} of 8")
+        for seen_too in (".is-pointed", ".live-told"):
+            expect(digits(page).locator(seen_too)).to_be_in_viewport()
+        settle(digits(page))
+        seen.add(tuple(chances(page)))
+        digits(page).get_by_role("button", name="Next" if i < 8 else "Done").click()
+    assert len(seen) == 6 and not digits(page).locator(".is-pointed, .live-told:visible").count()

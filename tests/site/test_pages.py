@@ -76,6 +76,9 @@ def test_images_get_their_size_all_but_the_first_wait_and_a_light_page_stays(pag
         'width="4" height="9"><img width="7" height="5" src="a.png"></picture></article>'
     )
     assert lighten(light, page) == light, "it changes no further"
+    Image.effect_noise((400, 400), 99).save(page.with_name("heavy.png"))
+    light = lighten('<article><img src="heavy.png"></article>', page)
+    assert 'src="heavy.webp"' in light and Image.open(page.with_name("heavy.webp")).width == 400
     html = f'{SCRIPTS}<i class="fas fa-file"></i><article><img src="a.png"><img src="a.png">'
     light = lighten(html, page)
     assert lighten(light, page) == light

@@ -1,14 +1,15 @@
 // The panel of the image: patches to be asked, covered, exchanged or drawn on.
 function minivitBoard(tools) {
   "use strict";
-  const { h, button, range, drawImage, drawMap } = tools;
-  const MODES = { ask: "see its attention", cover: "cover it", swap: "swap two", draw: "draw" };
+  const { h, button, range, drawMap } = tools, lit = minivitLit(tools);
+  const MODES = { ask: "see where it looks", cover: "cover it", swap: "swap two", draw: "draw" };
 
   /** The image that the model sees, with a button on each patch. */
   return function board(model) {
     const { about: { config, classes }, grid, places, state } = model;
     const [height, width] = config.image_size;
-    const picture = h("canvas", { role: "img", "aria-label": "The image that the model sees" });
+    const side = config.channels == 3 ? 448 : 256, grey = config.channels == 1;
+    const picture = h("canvas", { class: "live-photo", role: "img", width: side, height: (side * height) / width });
     const overlay = h("canvas", { class: "live-overlay", "aria-hidden": "true" });
     const patches = range(places).map((place) => h("button", {
       type: "button", tabindex: place == state.query ? 0 : -1, onclick: () => tap(place),
@@ -28,7 +29,6 @@ function minivitBoard(tools) {
         return model.change({ order, picked: null });
       }
       state[state.mode == "swap" ? "picked" : "query"] = place;
-      state.asked = state.mode == "ask";
       model.show();
     }
 
@@ -42,7 +42,18 @@ function minivitBoard(tools) {
       patches[at].tabIndex = -1;
       patches[to].tabIndex = 0;
       patches[to].focus();
+      if (state.mode == "ask") tap(to);
     });
+
+    /** Drags the ring. */
+    function drag(event) {
+      if (state.mode != "ask" || !event.buttons) return;
+      const box = cells.getBoundingClientRect();
+      const [column, row] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height]
+        .map((part, i) => Math.floor(Math.min(0.999, Math.max(0, part)) * grid[1 - i]));
+      if (row * grid[1] + column != state.query) tap(row * grid[1] + column);
+    }
+    cells.addEventListener("pointermove", drag);
 
     /** Draws from the keyboard: a whole patch is filled, or emptied. */
     function fill(place) {
@@ -78,7 +89,7 @@ function minivitBoard(tools) {
     const modes = h("fieldset", { class: "live-modes" }, h("legend", {}, "Tap a patch to"));
     for (const mode of model.modes.filter((one) => one != "draw" || config.channels == 1)) {
       modes.append(h("label", {}, h("input", {
-        type: "radio", name: `mode-${model.number}`, checked: mode == state.mode,
+        type: "radio", name: `mode-${model.number}`, value: mode,
         onchange: () => { Object.assign(state, { mode, picked: null }); model.show(); },
       }), ` ${MODES[mode]}`));
     }
@@ -93,39 +104,26 @@ function minivitBoard(tools) {
     const clear = button("Clear", () => model.take(new Uint8Array(state.bytes.length)));
     const restore = button("Put all back", () => model.change(model.nothing()));
 
-    /** From where the heads of a block take, on average, what they add to the marked patch. */
-    function looks(attention) {
-      const n = places + model.extra, heads = range(config.heads);
-      const from = (head) => (head * n + state.query + model.extra) * n + model.extra;
-      return range(places).map((j) => heads.reduce((sum, head) => sum + attention[from(head) + j], 0));
-    }
-
     function show() {
-      const bytes = model.answer ? model.bytesOf(model.answer.seen) : state.bytes;
-      drawImage(picture, bytes, config.image_size, config.channels);
+      if (!model.answer) return;
       patches.forEach((one, place) => {
-        one.classList.toggle("is-query", state.mode == "ask" && place == state.query);
+        one.classList.toggle("is-query", Boolean(config.heads) && place == state.query);
         one.classList.toggle("is-picked", place == state.picked);
       });
+      for (const one of modes.querySelectorAll("input")) one.checked = one.value == state.mode;
       cells.classList.toggle("is-pad", state.mode == "draw");
       clear.hidden = state.mode != "draw";
       shuffle.hidden = !model.modes.includes("swap");
       restore.disabled = !model.touched();
-      const spoken = state.hovered ?? state.class;
-      const said = "The image that the model sees";
-      overlay.hidden = false;
-      if (model.speaks && spoken !== null) {
-        drawMap(overlay, model.speaks.map((drop) => drop[spoken]), grid, true);
-        picture.setAttribute("aria-label", `${said}, and which patches speak for ${classes[spoken]}`);
-      } else if (state.asked && model.answer?.attention.length) {
-        drawMap(overlay, looks(model.answer.attention.at(-1)), grid, true);
-        picture.setAttribute("aria-label", `${said}, and where the marked patch looks in the last block`);
-      } else {
-        overlay.hidden = true;
-        picture.setAttribute("aria-label", said);
-      }
+      const spoken = state.hovered ?? state.class, explained = Boolean(model.speaks) && spoken !== null;
+      const [b, head] = ((explained ? null : state.pointed ?? state.head) ?? "").split("/");
+      lit.draw(picture, model.picture(), b ? model.weights(b, head) : null, grid, grey);
+      overlay.hidden = !explained;
+      if (explained) drawMap(overlay, model.speaks.map((drop) => drop[spoken]), grid, true);
+      picture.setAttribute("aria-label", `The image that the model sees${explained ? `, and which patches speak for ${classes[spoken]}`
+        : b ? `, lit where head ${+head + 1} of block ${+b + 1} looks from the ringed patch` : ""}`);
     }
     const frame = h("div", { class: "live-frame" }, picture, overlay, cells);
-    return { show, element: h("div", {}, frame, modes, h("div", { class: "live-row" }, shuffle, clear, restore)) };
+    return { show, frame, element: h("div", {}, modes, h("div", { class: "live-row" }, shuffle, clear, restore)) };
   };
 }

@@ -1,7 +1,7 @@
 // The panel of the blocks: every part and head to be switched off, and what is seen by then.
 function minivitDepth(tools, ledger) {
   "use strict";
-  const { h, range, percent, best, drawMap } = tools;
+  const { h, range, percent, best } = tools, lit = minivitLit(tools);
   const CLAIMS = { // what a switch puts to the test
     attention: "R49", mlp: "R69", norm: "R48", residual: "R55", positions: "H10", head: "V12",
     rollout: "V33",
@@ -19,7 +19,7 @@ function minivitDepth(tools, ledger) {
 
   /** Block by block: switches, heads, rollout, and what the head would say by then. */
   return function depth(model) {
-    const { about: { config, classes }, grid, places, extra, state, columns } = model;
+    const { about: { config, classes }, grid, places, state, columns } = model;
     const wants = (column) => columns.includes(column), updates = [];
 
     function newToggle(set, key, label, ...children) {
@@ -37,36 +37,25 @@ function minivitDepth(tools, ledger) {
       });
       return h("p", { class: "live-lens" }, h("span", { class: "visually-hidden" }, `${words} the head would say `), value);
     }
-    function newMap(values, properties) {
-      const canvas = h("canvas", properties);
-      updates.push((answer) => drawMap(canvas, [...(values(answer) ?? Array(places).fill(0))], grid));
+    function newRollout(b) {
+      const canvas = h("canvas", { class: "live-roll", role: "img", width: 96, height: 96, "aria-label": `Rollout after block ${b + 1}` });
+      updates.push(({ rollout }) => lit.draw(canvas, model.picture(), rollout[b] ?? Array(places).fill(0), grid, config.channels == 1));
       return canvas;
     }
-    /** From where one head takes what it adds to the marked patch. */
-    const row = (b, head) => ({ attention }) => {
-      const n = places + extra, from = (head * n + state.query + extra) * n + extra;
-      return attention[b]?.subarray(from, from + places);
-    };
 
     const parts = Object.keys(WORDS).filter((part) => part != (config.heads ? "mixing" : "attention"));
-    const heads = (b) => h("div", { class: "live-heads" }, ...range(config.heads ?? 0).map((head) => {
-      const one = newToggle("heads", `${b}/${head}`, `Head ${head + 1} of block ${b + 1}`,
-        newMap(row(b, head), { "aria-hidden": "true" }));
-      one.classList.add("live-head");
-      return one;
-    }));
+    const heads = (b) => h("div", { class: "live-heads" }, ...range(config.heads ?? 0).map((head) =>
+      newToggle("heads", `${b}/${head}`, `Head ${head + 1} of block ${b + 1}`, String(head + 1))));
     const block = (b) => h("div", { class: "live-block" },
       h("p", { class: "live-name" }, `Block ${b + 1}`),
       wants("switches") ? h("div", { class: "live-switches" }, ...parts.map((part) =>
         newToggle("removed", `${part}/${b}`, `${WORDS[part]} of block ${b + 1}`, WORDS[part]))) : null,
       wants("heads") ? heads(b) : null,
       wants("after") ? h("div", { class: "live-after" },
-        config.heads ? newMap(({ rollout }) => rollout[b], {
-          class: "live-roll", role: "img", "aria-label": `Rollout after block ${b + 1}`,
-        }) : null, newLens(b + 1, `After block ${b + 1}`)) : null,
+        config.heads ? newRollout(b) : null, newLens(b + 1, `After block ${b + 1}`)) : null,
       wants("lens") ? newLens(b + 1, `After block ${b + 1}`) : null);
 
-    const looks = config.heads ? linked("A head is a map: where the marked patch looks", "head") : [];
+    const looks = config.heads ? linked("Heads", "head") : [];
     const titles = h("div", { class: "live-block live-titles" },
       wants("switches") ? h("p", {}, "Tap a part to switch it off") : null,
       wants("switches") ? h("p", {}, ...parts.flatMap((part) => linked(WORDS[part], part))) : null,

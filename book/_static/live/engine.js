@@ -154,7 +154,7 @@ function minivitEngine() {
     return mean;
   }
 
-  /** All heads side by side. `off` has the numbers of heads that add nothing. */
+  /** All heads side by side, and what they are made of. `off` has the numbers of heads that add nothing. */
   function attention(x, n, layers, name, heads, off) {
     const d = (x.length / n) | 0, width = (d / heads) | 0;
     const qkv = linear(x, n, layers[`${name}.qkv`]); // [n, 3 * dim]: q, k and v of all heads
@@ -171,7 +171,7 @@ function minivitEngine() {
         for (let k = 0; k < width; k++) z[out + k] += weight * qkv[value + k];
       }
     }
-    return { weights, out: linear(z, n, layers[`${name}.out`]) };
+    return { weights, qkv, heads: z, out: linear(z, n, layers[`${name}.out`]) };
   }
 
   const mlp = (x, n, layers, name) =>

@@ -2,7 +2,7 @@
 function minivitLook(kit, engine, sizes) {
   "use strict";
   const { side, across, blocks, heads } = sizes; // pixels and patches in a row
-  const { h, range, percent, best, softmax, button, image, points, columns, drawImage, drawMap } = kit;
+  const { h, range, percent, best, softmax, button, image, points, columns, drawImage } = kit, lit = minivitLit(kit);
   const test = kit.testDigits(), shown = range(10).map((digit) => test.labels.indexOf(digit)); // the first
   let chosen = shown[3], model = null;
 
@@ -19,15 +19,13 @@ function minivitLook(kit, engine, sizes) {
     ...answers.map(({ made }) => made));
   const picture = image("Mark a patch", "The chosen digit"), finger = [[0.6, 0.6]];
   const at = () => finger[0].map((p) => Math.min(across - 1, Math.floor(p * across))); // column, row
-  const named = ([x, y]) => `row ${y + 1}, column ${x + 1}`;
-  const mark = points(picture.frame, finger, () => `Patch in ${named(at())}`, () => show(model), 1 / across);
-  const maps = range(blocks).map(() => range(heads).map(() => h("canvas", { role: "img" })));
-  const grid = h("div", { class: "part-thumbs" }, ...maps.flatMap((some, b) =>
-    [h("span", {}, `Block ${b + 1}`), ...some.map((canvas) => h("div", { class: "part-head" }, canvas))]));
+  const query = () => at()[1] * across + at()[0];
+  const mark = points(picture.frame, finger, () => `Patch in ${lit.where(query(), [across, across])}`, () => show(model), 1 / across);
+  const maps = lit.heads([blocks, heads]);
   const title = (words) => h("p", { class: "part-title" }, words);
   const element = h("div", {}, title("What it says of ten test digits: choose one"), row,
     h("div", { class: "part-look" },
-    columns(picture.element, h("div", {}, title("Where its heads look from there"), grid))));
+    columns(picture.element, h("div", {}, title("Where its heads look from there"), maps.element))));
 
   function show(of) {
     model = of;
@@ -44,14 +42,9 @@ function minivitLook(kit, engine, sizes) {
     finger[0] = at().map((place) => (place + 0.5) / across); // the middle of the patch
     mark.show();
     const { attention } = engine.forward(model, engine.normalised(model, test.images[chosen]));
-    const n = across * across, [x, y] = at(), query = y * across + x;
-    maps.forEach((some, b) => some.forEach((canvas, head) => {
-      const start = (head * n + query) * n, weights = attention[b]?.slice(start, start + n);
-      drawMap(canvas, [...(weights ?? new Float64Array(n))], [across, across]);
-      const most = weights && weights.indexOf(Math.max(...weights));
-      canvas.setAttribute("aria-label", `Block ${b + 1}, head ${head + 1}: ${weights
-        ? `looks most at ${named([most % across, Math.floor(most / across)])}` : "left out"}`);
-    }));
+    const n = across * across;
+    const weights = (b, head) => attention[b]?.slice((head * n + query()) * n, (head * n + query() + 1) * n);
+    maps.show({ weights, picture: lit.pixels(test.images[chosen], [side, side], 1), grid: [across, across], grey: true });
   }
   return { element, show };
 }

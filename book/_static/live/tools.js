@@ -47,10 +47,10 @@ function minivitTools(root) {
     return canvas;
   }
 
-  /** A number for each patch as a shade: of one colour, or for and against. */
-  function drawMap(canvas, values, [rows, columns], signed = false) {
+  /** Numbers as shades, of one colour, or for and against; `most` is the strongest if none is larger. */
+  function drawMap(canvas, values, [rows, columns], signed = false, most = 1e-9) {
     [canvas.width, canvas.height] = [columns, rows];
-    const context = canvas.getContext("2d"), top = Math.max(...values.map(Math.abs), 1e-9);
+    const context = canvas.getContext("2d"), top = Math.max(...values.map(Math.abs), most);
     const style = getComputedStyle(root ?? document.documentElement);
     const [plus, minus] = [signed ? "--live-for" : "--live-primary", "--live-against"]
       .map((name) => style.getPropertyValue(name).trim());
@@ -80,11 +80,12 @@ function minivitTools(root) {
       else busy.resolve(data.answer);
       next();
     };
-    return (question) => new Promise((resolve, reject) => {
+    const ask = (question) => new Promise((resolve, reject) => {
       waiting = waiting.filter((one) => one.question.ask != question.ask);
       waiting.push({ question, resolve, reject });
       if (!busy) next();
     });
+    return Object.assign(ask, { end: () => worker.terminate() });
   }
 
   return { h, button, range, percent, power, powerOfTen, best, softmax, drawImage, drawMap, newWorker };

@@ -25,6 +25,20 @@ function minivitWorker(engine, unwinding, level) {
         rollout: after.attention.length ? engine.rollout(model, after) : [],
       };
     },
+    /** What one head computes for a token: its query, all keys and values, and scores before softmax. */
+    head: ({ bytes, switches, block, head, token }) => {
+      let x = engine.forward(model, engine.normalised(model, bytes), switches).states[block], found = {};
+      for (const add of engine.branches(model, block, switches)) {
+        found = add(x);
+        if (found.qkv) break;
+        x = x.map((v, j) => v + found.out[j]);
+      }
+      if (!found.qkv) return null; // this block's attention has been switched off
+      const { dim, heads } = model.config, width = dim / heads, n = x.length / dim;
+      const part = (j, which) => found.qkv.slice((3 * j + which) * dim + head * width, (3 * j + which) * dim + (head + 1) * width);
+      const all = (which) => Array.from({ length: n }, (_, j) => part(j, which));
+      return { query: part(token, 0), keys: all(1), values: all(2) };
+    },
     deletion: ({ bytes, switches, places }) =>
       engine.deletion(model, engine.normalised(model, bytes), switches, places),
     /** The way back from the tokens after a block begins: what they show. */

@@ -92,7 +92,7 @@ function minivitKit(tools) {
     return context.getImageData(0, 0, side, side).data.filter((_, i) => i % 4 < 3);
   }
 
-  /** A photograph from the reader's disk, which stays there: its bytes go to `take`. */
+  /** A photograph from the reader's disk, which stays there: its bytes, and the file, go to `take`. */
   function ownPhoto(side, words, take, complain) {
     const file = h("input", { type: "file", accept: "image/*", onchange: async () => {
       try {
@@ -100,7 +100,7 @@ function minivitKit(tools) {
         if (!globalThis.minivitImage) await new Promise((onload, onerror) =>
           document.head.append(h("script", { src: new URL("../image.js", BASE).href, onload, onerror })));
         const size = [side, side];
-        take(await minivitImage().fromFile(file.files[0], { size, resize: size, mean: [0, 0, 0] }));
+        take(await minivitImage().fromFile(file.files[0], { size, resize: size, mean: [0, 0, 0] }), file.files[0]);
       } catch (error) {
         complain(error.message);
       }
@@ -111,6 +111,6 @@ function minivitKit(tools) {
 
   return {
     ...tools, ...minivitDrawing(tools), signed, handle, choice, button, row, columns, speech,
-    patiently, digitsOf, testDigits, opened, ownPhoto,
+    patiently, digitsOf, testDigits, opened, ownPhoto, base: BASE,
   };
 }

@@ -1,7 +1,10 @@
-// Chapter 9: what the patch under the finger looks at, in every head of every block.
+// Where every head of a ViT looks from one patch, in chapter 9 and on the front page. There, what the
+// first photograph needs is stored, and the model is loaded for all else.
 (globalThis.minivitParts ??= {}).heads = (() => {
   "use strict";
   const MODEL = "cifar10_vit";
+  const SIDE = 32, ACROSS = 8, GRID = [ACROSS, ACROSS], PLACES = ACROSS * ACROSS, BLOCKS = 6, HEADS = 4;
+  const PICTURES = { chelsea: "A cat", rocket: "A rocket", astronaut: "An astronaut", coffee: "A cup" };
 
   /** Mean distance, in pixels, of what a head looks at; weights [n * n], of a square grid. */
   function distance(weights, across, patch) {
@@ -15,61 +18,124 @@
     return total;
   }
 
-  function mount({ h, range, button, image, points, columns, speech, drawMap, drawImage }) {
-    const engine = minivitEngine(), model = engine.open(minivitModels[MODEL]);
-    const samples = minivitSamples[MODEL], { image_size: [side], patch_size: [patch] } = model.config;
-    const across = side / patch, n = across * across;
-    const uniform = distance(new Float64Array(n * n).fill(1 / n), across, patch);
-    let sample = samples[0], attention = null;
-    const say = speech(), photo = image("Drag over the picture", "The picture that the model sees");
-    const finger = [[0.42, 0.4]];
-    const at = () => finger[0].map((p) => Math.min(across - 1, Math.floor(p * across))); // column, row
-    const named = ([x, y]) => `row ${y + 1}, column ${x + 1}`;
-    points(photo.frame, finger, () => `Patch in ${named(at())}`, () => show(), 1 / across);
-    const maps = range(model.config.depth).map((b) => range(model.config.heads).map((head) => {
-      const canvas = h("canvas", { role: "img" }), far = h("span");
-      return { b, head, canvas, far, element: h("div", { class: "part-head" }, canvas, far) };
-    }));
-    const grid = h("div", { class: "part-thumbs" }, ...maps.flatMap((heads, b) =>
-      [h("span", {}, `Block ${b + 1}`), ...heads.map((one) => one.element)]));
-    const pictures = samples.map((one) => button(
-      drawImage(h("canvas", { "aria-hidden": "true" }), one.pixels, [side, side], 3),
-      () => {
-        sample = one;
-        look();
-        show();
-      }, one.name));
-    const others = h("div", { class: "part-digits", role: "group", "aria-label": "Pictures" }, ...pictures);
+  /** Stored weights: a byte each, 255 times its root. */
+  const unpacked = (text) => Float64Array.from(atob(text), (letter) => (letter.charCodeAt(0) / 255) ** 2);
 
-    /** Attention for the picture: [blocks][heads][n * n]. */
-    function look() {
-      const found = engine.forward(model, engine.normalised(model, sample.pixels)).attention;
-      attention = found.map((weights) => range(weights.length / n / n).map((head) =>
-        weights.subarray(head * n * n, (head + 1) * n * n)));
-      maps.flat().forEach(({ b, head, far }) => {
-        far.textContent = (distance(attention[b][head], across, patch) / uniform).toFixed(2);
-      });
+  async function mount(kit, root) {
+    const { h, button, panel, points, row, speech, best, softmax, percent, load, ownPhoto, base } = kit;
+    const lit = minivitLit(kit), isStored = "stored" in root.dataset;
+    const say = speech(), off = new Set(), finger = [[3.5 / ACROSS, 3.5 / ACROSS]];
+    const address = (file) => new URL(`../photographs/${file}.webp`, base).href;
+    let model = null, sample = { name: "chelsea" }, picture = null, found = null, chosen = null, pointed = null, asked = 0;
+
+    const at = () => finger[0].map((p) => Math.min(ACROSS - 1, Math.floor(p * ACROSS))); // column, row
+    const query = () => at()[1] * ACROSS + at()[0];
+    const photo = panel("", "The photograph");
+    photo.heading.remove();
+    Object.assign(photo.canvas, { width: 448, height: 448 });
+    photo.frame.classList.add("lit-photo");
+    const ring = points(photo.frame, finger, () => `Ring on ${lit.where(query(), GRID)}`, () => touch(), 1 / ACROSS);
+    const choose = (b, head) => {
+      chosen = chosen == `${b}/${head}` ? null : `${b}/${head}`;
+      touch();
+    };
+    const heads = lit.heads([BLOCKS, HEADS], choose, (b, head) => {
+      pointed = head === undefined ? null : `${b}/${head}`;
+      touch();
+    });
+    const whole = button("Whole photograph", () => { chosen = null; touch(); });
+    const turn = button("Switch this head off", () => {
+      if (!off.delete(chosen)) off.add(chosen);
+      look();
+    });
+    const all = button("All heads on", () => { off.clear(); look(); });
+    const inNumbers = h("a", {}, "This head in numbers"), names = Object.keys(PICTURES);
+    const controls = row(whole, turn, all, inNumbers);
+    const others = row(...Object.entries(PICTURES).map(([name, words]) => {
+      const one = button(words, () => take({ name }));
+      one.dataset.name = name;
+      return one;
+    }), ownPhoto(SIDE, "Your own", (pixels, file) => take({ pixels, file }), (words) => say.say(words)));
+
+    async function take(one) {
+      const mine = ++asked;
+      const opened = one.file ? await createImageBitmap(one.file) : await lit.fetched(address(one.name));
+      if (mine != asked) return; // another has been chosen by now
+      [sample, picture] = [one, lit.cut(opened, GRID)];
+      await look();
     }
 
+    /** Reads the stored maps, or asks the model. */
+    async function look() {
+      const mine = ++asked;
+      if (isStored && sample.name == "chelsea" && !off.size) {
+        await load("seen.js");
+        found ??= {};
+        Object.assign(found, minivitSeen, { attention: unpacked(minivitSeen.attention) });
+      } else {
+        if (!model) say.say("The model is being loaded, 1.9 MB …");
+        photo.frame.setAttribute("aria-busy", "true");
+        await Promise.all(["../engine.js", `../models/${MODEL}.js`].map(load));
+        const engine = minivitEngine();
+        model ??= engine.open(minivitModels[MODEL]);
+        photo.frame.setAttribute("aria-busy", "false");
+        if (mine != asked) return;
+        const pixels = sample.pixels ?? minivitSamples[MODEL].find(({ file }) => file == sample.name).pixels;
+        const switches = { heads: [...off].map((key) => key.split("/").map(Number)) };
+        const { attention, logits } = engine.forward(model, engine.normalised(model, pixels), switches);
+        const chances = softmax([...logits]), top = best(chances);
+        found = { attention: attention.flatMap((weights) => [...weights]), says: model.classes[top], chance: chances[top] };
+      }
+      if (mine != asked) return;
+      if (!isStored) heads.cells.forEach(({ b, head, cell }) => {
+        const all = found.attention.slice(of(b, head), of(b, head) + PLACES * PLACES);
+        const uniform = distance(new Float64Array(PLACES * PLACES).fill(1 / PLACES), ACROSS, 1);
+        cell.dataset.far = (distance(all, ACROSS, 1) / uniform).toFixed(2);
+      });
+      show();
+    }
+
+    /** Each head's weights, as far as they are known. */
+    const of = (b, head) => (b * HEADS + head) * PLACES * PLACES;
+    const weights = (b, head) => found.attention.slice(of(b, head) + query() * PLACES, of(b, head) + (query() + 1) * PLACES);
+    const told = (b, head) => {
+      const seen = weights(b, head), top = best([...seen]);
+      return { b, head, most: seen[top], words: `${Math.round(100 * seen[top])} % on ${lit.where(top, GRID)}` };
+    };
+
+    const touch = () => (found ? show() : look().catch((error) => say.say(error.message)));
     function show() {
-      photo.show(sample.pixels, [side, side]);
-      const [x, y] = at(), q = y * across + x;
-      const seen = maps.flat().map(({ b, head, canvas }) => {
-        const weights = [...attention[b][head].subarray(q * n, (q + 1) * n)];
-        const most = Math.max(...weights), where = weights.indexOf(most);
-        drawMap(canvas, weights.map(Math.sqrt), [across, across]);
-        canvas.setAttribute("aria-label", `Block ${b + 1}, head ${head + 1}: looks most at `
-          + named([where % across, Math.floor(where / across)]));
-        return { b, head, most };
-      });
-      const { b, head, most } = seen.sort((one, other) => other.most - one.most)[0];
-      say.say(`From ${named([x, y])}: the most decided head is number ${head + 1} of block ${b + 1}, with `
-        + `${Math.round(100 * most)} % on one patch.`);
+      finger[0] = at().map((place) => (place + 0.5) / ACROSS); // the middle of the patch
+      ring.show();
+      const key = pointed ?? chosen, which = key?.split("/").map(Number);
+      for (const one of others.querySelectorAll("[data-name]")) one.setAttribute("aria-pressed", one.dataset.name == sample.name);
+      [whole.hidden, turn.hidden, all.hidden] = [!chosen, !chosen, !off.size];
+      inNumbers.hidden = !chosen || !names.includes(sample.name);
+      inNumbers.href = new URL(`../../../book/live.html?model=${MODEL}&image=${names.indexOf(sample.name) + 1}&patch=${at()[1] + 1}.${at()[0] + 1}`
+        + `&head=${(chosen ?? "0/0").split("/").map((i) => +i + 1).join(".")}`, base).href;
+      turn.textContent = off.has(chosen) ? "Switch this head on" : "Switch this head off";
+      if (!found) {
+        lit.draw(photo.canvas, picture, null, GRID);
+        return;
+      }
+      lit.draw(photo.canvas, picture, which ? weights(...which) : null, GRID);
+      heads.show({ weights, picture, grid: GRID, chosen, off });
+      const first = heads.cells.map(({ b, head }) => told(b, head)).sort((one, other) => other.most - one.most)[0];
+      const { b, head, words } = which ? told(...which) : first;
+      const answer = `The model sees ${SIDE} × ${SIDE} pixels and says ${found.says}, ${percent(found.chance)}.`;
+      say.say(`${which ? "Block" : "Most decided: block"} ${b + 1}, head ${head + 1}, ${words}. ${answer}`);
     }
-    look();
-    const panels = columns(h("div", {}, photo.element, others), grid);
-    return { show, element: h("div", {}, say.element, panels) };
+
+    picture = lit.cut(await lit.fetched(address("chelsea")), GRID);
+    if (!isStored) await look();
+    else { // the stored sheet of heads, until somebody touches
+      const sheet = await lit.fetched(address("chelsea-heads")), side = sheet.naturalWidth / HEADS;
+      heads.cells.forEach(({ b, head, canvas }) =>
+        canvas.getContext("2d").drawImage(sheet, head * side, b * side, side, side, 0, 0, canvas.width, canvas.height));
+      say.say(root.querySelector("figcaption").textContent);
+    }
+    const side = h("div", { class: "lit-side" }, photo.element, say.element, controls, others);
+    return { show, element: h("div", { class: "lit-stage" }, side, heads.element) };
   }
-  const needs = ["../engine.js", `../models/${MODEL}.js`];
-  return { title: "Where every head looks from one patch", needs, compute: { distance }, mount };
+  return { title: "Where every head looks from one patch", needs: ["../lit.js"], compute: { distance }, mount };
 })();

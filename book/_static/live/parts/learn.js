@@ -137,7 +137,7 @@
     return { show, element: h("div", {}, row(rate.element, seed.element), row(images.element), legend, stack,
       row(go, back), say.element, charts.element, look.element, charts.table) };
   }
-  const files = ["engine", "gradient", "training", "trainer", "curves", "look", "parts/digits"];
+  const files = ["engine", "lit", "gradient", "training", "trainer", "curves", "look", "parts/digits"];
   const needs = files.map((file) => `../${file}.js`);
   return { title: "A vision transformer that you train", needs, compute: { different }, mount };
 })();

@@ -23,7 +23,7 @@
     const part = minivitParts[name];
     await Promise.all((part.needs ?? []).map(load));
     kit ??= { ...minivitKit(minivitTools()), load };
-    const { element, show } = await part.mount(kit);
+    const { element, show } = await part.mount(kit, root);
     const about = { class: `part part-${name}`, role: "group", "aria-label": part.title };
     const stage = kit.h("div", about, element);
     root.querySelector(".live-part-still")?.remove();
