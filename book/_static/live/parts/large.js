@@ -76,15 +76,7 @@
     const alike = panel("What resembles it", "Lit: patches whose tokens resemble that of the marked one");
     const colours = image("Its tokens as colours", "Three directions of the tokens, as red, green and blue");
     const heads = range(HEADS).map((i) => panel(`Head ${i + 1}`, ""));
-    const source = h("canvas");
-
-    /** The photograph, lit where values are high, from 0 to 1, and dark elsewhere. */
-    function light({ draw, width, height }, values) {
-      const shade = h("canvas", { width: ACROSS, height: ACROSS }), data = new ImageData(ACROSS, ACROSS);
-      values.forEach((v, i) => (data.data[4 * i + 3] = 230 * (1 - v)));
-      shade.getContext("2d").putImageData(data, 0, 0);
-      draw((context) => [source, shade].forEach((one) => context.drawImage(one, 0, 0, width, height)));
-    }
+    const source = h("canvas"), lit = minivitLit(kit);
 
     function show() {
       if (!seen) return;
@@ -94,14 +86,14 @@
       marked.show(pixels, [SIDE, SIDE]);
       drawImage(source, pixels, [SIDE, SIDE], 3);
       const near = resemblance(mine, patch, dim), low = Math.min(...near);
-      light(alike, near.map((v) => ((v - low) / (1 - low)) ** 3));
+      lit.draw(alike.canvas, source, near.map((v) => ((v - low) / (1 - low)) ** 6), [ACROSS, ACROSS]); // it takes the root
       const shades = directions(mine, dim).map(stretched);
       colours.show(range(3 * PATCHES).map((i) => shades[i % 3][Math.floor(i / 3)]), [ACROSS, ACROSS]);
       const query = from.value == "class" ? 0 : 1 + patch;
-      const most = heads.map(({ canvas, draw, width, height }, head) => {
+      const most = heads.map(({ canvas }, head) => {
         const start = ((b * HEADS + head) * count + query) * count;
         const looks = [...weights.subarray(start + 1, start + count)], top = Math.max(...looks);
-        light({ draw, width, height }, looks.map((v) => Math.sqrt(v / top)));
+        lit.draw(canvas, source, looks, [ACROSS, ACROSS]);
         const where = looks.indexOf(top), place = named([where % ACROSS, Math.floor(where / ACROSS)]);
         canvas.setAttribute("aria-label", `Head ${head + 1} looks most at ${place}`);
         return top;
@@ -150,5 +142,5 @@
     return { show, element };
   }
   const compute = { resemblance, directions };
-  return { title: "A ViT of 22 million parameters", needs: ["photographs.js"], compute, mount };
+  return { title: "A ViT of 22 million parameters", needs: ["photographs.js", "../lit.js"], compute, mount };
 })();
