@@ -3,12 +3,15 @@
 ``unwinding``: images that a model was not trained on, in float64; fewer where each search takes
 minutes. ``inversion_by_descent``: how near gradient descent comes to the same images.
 ``unwinding_from_nearby``: where images are not found, the last resort, the search to the pixels,
-begins at the image plus noise: where it arrives, the tokens hold it.
+begins at the image plus noise: where it arrives, the tokens hold it. ``unwinding_after_a_climb``:
+the start is an image that ``Climb`` finds from the same tokens, after it has seen 3,000 pictures of
+the training set; for the 20 images that were looked at while it was built, and for 20 others.
 """
 
 import math
 import time
 from collections import Counter
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -21,7 +24,16 @@ from studies.shared import inputs
 from studies.shared.recovery import psnr_of_each, start
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
-from vitlab.inversion import Told, Unwound, decibels, hidden_directions, invert, noise, unwind
+from vitlab.inversion import (
+    Climb,
+    Told,
+    Unwound,
+    decibels,
+    hidden_directions,
+    invert,
+    noise,
+    unwind,
+)
 from vitlab.krylov import norms
 
 PICTURES = 20
@@ -35,6 +47,7 @@ NEARBY = 4  # images
 NOISE = (0.01, 0.1, 0.3)  # its standard deviation, as a fraction of that of the images
 SEARCH = 4000  # steps of L-BFGS, as many as unwind takes
 LONG = 60  # seconds
+LEARNED_FROM = 3000  # pictures
 
 
 def model_and_images(row: str) -> tuple[Any, Tensor]:
@@ -131,7 +144,39 @@ def from_nearby(row: str) -> Figures:
     return {"noise": NOISE, **figures}
 
 
+def after_a_climb(row: str) -> Figures:
+    """How near the climb comes to each image, and unwinding from there; CPU seconds of both."""
+    model, images = model_and_images(row)
+    others = model.preprocess(inputs.shuffled("CIFAR10", 1000).images[:PICTURES])
+    known = images.flatten(1)[:, None] == others.flatten(1)
+    assert not known.all(2).any(), "the others are others"
+    pictures = model.preprocess(inputs.pictures("CIFAR10", LEARNED_FROM, "train").images)
+    at = f"blocks.{len(model.blocks) - 1}"
+    begin = time.process_time()
+    climb = Climb(model.eval(), at, pictures)
+    figures: Figures = {"learned": round(time.process_time() - begin)}
+    double = deepcopy(model).double()
+    for name, some in ("built on", images.double()), ("others", others.double()):
+        kept: Figures = {"climbed": [], "ended": [], "exact": [], "way": [], "cpu": []}
+        for image in some.split(1):
+            with torch.no_grad():
+                tokens = activation(double, at)(image)
+            begin = time.process_time()
+            start = climb(tokens)
+            result = unwind(double, tokens, at, start=start, steps=SEARCH)
+            kept["cpu"].append(round(time.process_time() - begin))
+            kept["exact"].append(bool(result.exact))
+            kept["way"].append(way(result))
+            for key, found in ("climbed", start), ("ended", result.image):
+                near = decibels(norms(found.double() - image), image).item()
+                kept[key].append(round(near, 1) if math.isfinite(near) else None)
+        figures[name] = kept
+    return figures
+
+
 NOT_FOUND = ("cifar10_mixer", "cifar10_vit")
+CLIMBED = ("cifar10_feedforward", "cifar10_vit_patch", "cifar10_mixer")
 unwinding = by_row("unwinding", unwound, (*TRAINED, *UNTRAINED), digits="")
 inversion_by_descent = by_row("inversion_by_descent", by_descent, TRAINED, digits="")
 unwinding_from_nearby = by_row("unwinding_from_nearby", from_nearby, NOT_FOUND, digits="")
+unwinding_after_a_climb = by_row("unwinding_after_a_climb", after_a_climb, CLIMBED, digits="")

@@ -20,7 +20,8 @@ SEVERAL = {
     "small_trainings": ["augmentation", "best_small_vit", "digits", "heads", "long_trainings",
                         "positions", "random_labels", "residual", "stems", "width"],
     "inversions": ["inversion_by_depth", "inversion_in_miniature", "inversion_rates"],
-    "unwinding": ["inversion_by_descent", "unwinding", "unwinding_from_nearby"],
+    "unwinding": ["inversion_by_descent", "unwinding", "unwinding_after_a_climb",
+                  "unwinding_from_nearby"],
 }  # fmt: skip
 MODULES = [m.name for m in pkgutil.iter_modules(studies.__path__) if not m.ispkg]
 NAMES = sorted({*MODULES} - {"__main__", *SEVERAL} | {*chain(*SEVERAL.values())})

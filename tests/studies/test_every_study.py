@@ -64,6 +64,7 @@ SURVEYS = {
     "smoothing": (["vit attention", "vit gaussian", "vit convolution", "resnet blur", "resnet plain", "dense vit none", "dense resnet attention",
                    "cifar10_vit_gap", "cifar10_resnet", "longer resnet blur", "more vit none"], dict(SEEDS=range(2), MORE=ONE)),
     "unwinding": (["digits_vit"], dict(PICTURES=1)),
+    "unwinding_after_a_climb": (["cifar10_feedforward"], dict(PICTURES=1, LEARNED_FROM=40, SEARCH=2)),
     "unwinding_from_nearby": (["cifar10_mixer"], dict(NEARBY=1, SEARCH=2)),
     "where_attention_looks": (["cifar10_vit_cls", "cifar10_vit_no_residual", "vit_32px untrained"], dict(PICTURES=8, FEW=4, SEEDS=ONE)),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 # ruff: noqa: F401
 
 from vitlab import boundary
+from vitlab.inversion.climb import Climb
 from vitlab.inversion.collisions import (
     collide_across_fold,
     collide_along,

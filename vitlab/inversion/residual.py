@@ -1,26 +1,33 @@
 """Residual branches and blocks inverted: the ``x`` for which ``x + f(x)`` is a given ``y``."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from jaxtyping import Bool
 from torch import Tensor, nn
 
-from minivit.mixer import FeedForwardBlock, MixerBlock
+from minivit.mixer import FeedForwardBlock, MixerBlock, TokenNorm
 from minivit.shapes import Tokens
 from minivit.surgery import NoResidualBlock, Zero
 from minivit.variants import PostNormBlock
-from minivit.vit import Block, MultiHeadAttention
+from minivit.vit import MLP, Block, MultiHeadAttention
 from vitlab.calls import expect, refuse_training
 from vitlab.inversion import solvers
-from vitlab.inversion.solvers import Batch, Numbers, Preimage, newton_krylov, solved
+from vitlab.inversion.solvers import (
+    Batch,
+    Numbers,
+    Preimage,
+    levenberg_marquardt,
+    newton_krylov,
+    solved,
+)
 from vitlab.krylov.batches import Operator, norms, or_one, random_like
 from vitlab.krylov.methods import singular_values
 from vitlab.krylov.products import linearise
 
 LARGEST = 1e6  # number in tokens, which no block comes near
 PATIENCE = 50  # iterations without a smaller residual, after which the fixed point is given up
+ROW_STEPS = 60  # for tokens or channels alone, from tokens near those sought
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +38,44 @@ class ResidualPreimage(Preimage):
     newton: Bool[Tensor, " batch"]  # whether Newton-Krylov was needed: the fixed point failed
 
 
-def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """The ``f`` of ``x + f(x)``: a norm, then attention, a mixing or an MLP."""
+
+    norm: nn.Module
+    part: nn.Module
+    mask: Tensor | None
+
+    def __call__(self, x: Tokens) -> Tokens:
+        masked = isinstance(self.part, MultiHeadAttention)
+        return self.part(self.norm(x), *[self.mask] * masked)
+
+    def nearest(self, y: Tokens, start: Tokens, steps: int) -> Preimage:
+        """The ``x`` with ``x + f(x) = y`` to which the way from ``start`` leads.
+
+        An MLP's tokens, and the channels of a mixing that norms each alone, know nothing of each
+        other: each is a small system of its own, and one that fails leaves the others alone.
+        """
+        alone = type(self.part) is MLP  # and no mixing
+        if not alone and not isinstance(self.norm, TokenNorm):
+            return newton_krylov(lambda x: x + self(x), y, start, steps)
+
+        def rows(x: Tokens) -> Tensor:
+            return (x if alone else x.mT).flatten(0, 1)
+
+        def function(x: Tensor) -> Tensor:
+            one = x.unsqueeze(1 if alone else 2)
+            return x + self(one).view_as(x)
+
+        found = levenberg_marquardt(function, rows(y), rows(start), ROW_STEPS, 1e-3)
+        x = found.x.view_as(y if alone else y.mT)
+        residual, taken = (
+            part.view(len(y), -1).amax(1) for part in (found.residual, found.iterations)
+        )
+        return Preimage(x if alone else x.mT, residual, taken, residual <= solved(y.dtype))
+
+
+def branches(block: nn.Module, mask: Tensor | None = None) -> list[Branch]:
     """The branches ``f`` of a ViT's or Mixer's block, which computes ``x + f(x)`` for each."""
     expect(not isinstance(block, NoResidualBlock), "a block x + f(x)", "one without residuals")
     if not isinstance(block, Block | MixerBlock):
@@ -43,12 +87,8 @@ def branches(block: nn.Module, mask: Tensor | None = None) -> list[Operator]:
     parts = [block.attention if isinstance(block, Block) else block.mixing, block.mlp]
     if isinstance(block, FeedForwardBlock):
         parts.reverse()
-
-    def branch(norm: nn.Module, part: nn.Module, x: Tensor) -> Tensor:
-        return part(norm(x), mask) if isinstance(part, MultiHeadAttention) else part(norm(x))
-
     pairs = zip(norms, parts, strict=True)
-    return [partial(branch, norm, part) for norm, part in pairs if type(part) is not Zero]
+    return [Branch(norm, part, mask) for norm, part in pairs if type(part) is not Zero]
 
 
 def lipschitz(
@@ -121,18 +161,32 @@ def usual(tokens: Tokens) -> Tokens:
 
 
 def invert_block(
-    block: nn.Module, y: Tokens, mask: Tensor | None = None, newton: int = 50
+    block: nn.Module,
+    y: Tokens,
+    mask: Tensor | None = None,
+    newton: int = 50,
+    start: Tokens | None = None,
 ) -> ResidualPreimage:
-    """Finds the tokens that a block maps to ``y``: its branches are undone, the last one first."""
+    """Finds the tokens that a block maps to ``y``: its branches are undone, the last one first.
+
+    With ``start``, tokens near those sought, no fixed point is tried: each branch is solved from
+    what they become there.
+    """
     x = usual(y)
     iterations = torch.zeros(len(y), dtype=torch.long, device=y.device)
     rate = torch.full_like(y[:, 0, 0], torch.nan)
-    needed = torch.zeros_like(iterations).bool()
-    for branch in reversed(branches(block, mask)):
-        inverse = invert_residual(branch, x, newton=newton)
+    needed = torch.full_like(iterations, start is not None).bool()
+    ways = branches(block, mask)
+    near = [] if start is None else [start]
+    for branch in ways[:-1] if near else ():
+        near.append(near[-1] + branch(near[-1]))
+    for i, branch in reversed(list(enumerate(ways))):
+        if near:
+            inverse = branch.nearest(x, near[i], newton)
+        else:
+            inverse = undone = invert_residual(branch, x, newton=newton)
+            rate, needed = torch.fmax(rate, undone.rate), needed | undone.newton
         x = inverse.x
         iterations = iterations + inverse.iterations
-        rate = torch.fmax(rate, inverse.rate)
-        needed = needed | inverse.newton
     residual = solvers.relative_residual(block if mask is None else lambda x: block(x, mask), x, y)
     return ResidualPreimage(x, residual, iterations, residual <= solved(y.dtype), rate, needed)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from minivit.mixer import Mixer
 from minivit.patches import pair
+from minivit.recording import record
 from minivit.shapes import Images, Tokens
 from minivit.vit import ViT
 from vitlab.calls import activation, expect, refuse_training
@@ -51,7 +52,9 @@ class Unwound:
 
 
 @torch.inference_mode(False)  # in which nothing has a gradient
-def unwind(model: nn.Module, tokens: Tokens, at: str, *, steps: int = 4000) -> Unwound:
+def unwind(
+    model: nn.Module, tokens: Tokens, at: str, *, start: Images | None = None, steps: int = 4000
+) -> Unwound:
     """Finds the image that a model turned into the tokens that a block gave.
 
     Residual blocks are undone, the last one first: by the fixed point where it contracts, by
@@ -59,6 +62,9 @@ def unwind(model: nn.Module, tokens: Tokens, at: str, *, steps: int = 4000) -> U
     by at most ``steps`` of L-BFGS; where that fails, from the tokens one block later, and so on,
     and last from the best of 8 starts around the guess. The model is a ViT or Mixer with residuals
     and norms before its sub-layers, or none.
+
+    With ``start``, images near those sought, such as :class:`~vitlab.inversion.Climb` finds, every
+    branch is solved from what it computes for them, and the search over the pixels begins at them.
     """
     last = _check(model, tokens, at)
     tolerance = solved(tokens.dtype)
@@ -67,10 +73,12 @@ def unwind(model: nn.Module, tokens: Tokens, at: str, *, steps: int = 4000) -> U
     config, stages = model.config, list[Stage]()
 
     mask = model.mask(config.grid)
+    near = _states(model, start, tokens, last)
     x, going = tokens, torch.arange(len(tokens), device=tokens.device)
     known = {last: (x, going)}  # block -> tokens that it may have given, and for which images
     for i in range(last, 0, -1):
-        inverse = invert_block(model.blocks[i], x, mask, NEWTON)
+        begin = near[i][going] if near else None
+        inverse = invert_block(model.blocks[i], x, mask, NEWTON, begin)
         methods = tuple("newton" if newton else "fixed point" for newton in inverse.newton)
         stages.append(Stage(f"blocks.{i}", going, methods, inverse.residual))
         success = inverse.residual < FAILED
@@ -89,7 +97,7 @@ def unwind(model: nn.Module, tokens: Tokens, at: str, *, steps: int = 4000) -> U
         if not len(going):
             continue
         point = f"blocks.{i}"
-        new = to_pixels(model, point, x, starts, steps)
+        new = to_pixels(model, point, x, starts, steps, None if start is None else start[going])
         reached = relative_residual(activation(model, point), new, x)
         name = "restarts" if starts > 1 else f"pixels from {point}"
         stages.append(Stage(name, going, ("lbfgs",) * len(going), reached))
@@ -115,9 +123,24 @@ def _check(model: nn.Module, tokens: Tensor, at: str) -> int:
     return names.index(at)
 
 
-def to_pixels(model: ViT | Mixer, at: str, tokens: Tokens, starts: int, steps: int) -> Images:
+@torch.no_grad()
+def _states(model: ViT, start: Images | None, tokens: Tokens, last: int) -> dict[int, Tokens]:
+    """What goes into each block but the first, for the images that are near, if there are any."""
+    if start is None:
+        return {}
+    shape = [len(tokens), model.config.channels, *pair(model.config.image_size)]
+    expect([*start.shape] == shape, f"images {shape} as a start", [*start.shape])
+    names = [f"blocks.{i}" for i in range(last)]
+    with record(model, *names) as inside:
+        model(start.to(tokens))
+    return {i + 1: inside[name] for i, name in enumerate(names)}
+
+
+def to_pixels(
+    model: ViT | Mixer, at: str, tokens: Tokens, starts: int, steps: int, near: Images | None = None
+) -> Images:
     """Finds the images whose tokens after ``at`` are these, by L-BFGS from the best start."""
-    guesses = linear_guess(model, at, tokens)
+    guesses = linear_guess(model, at, tokens) if near is None else near.to(tokens)
     reader = Told(model, at).eval()
     images = []
     for target, start in zip(tokens.split(1), guesses.split(1), strict=True):

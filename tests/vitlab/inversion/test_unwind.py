@@ -14,7 +14,9 @@ from tests.parity import random
 from tests.vitlab.inversion.contracting import made, relative
 from vitlab.calls import activation
 from vitlab.data import load_data
-from vitlab.inversion import invert, linear_guess, unwind
+from vitlab.inversion import Climb, decibels, invert, linear_guess, unwind
+from vitlab.inversion.residual import branches
+from vitlab.krylov import norms
 
 
 def pictures(n, seed=0, size=(8, 8)):
@@ -156,3 +158,52 @@ def test_a_process_that_never_held_the_image_finds_it(tmp_path):
     image, exact = torch.load(tmp_path / "found.pt")
     assert exact.all()
     assert (relative(image, images) < 1e-6).all()  # 120 dB
+
+
+@pytest.mark.parametrize("name", ["vit_8px", "mixer_8px", "feedforward_8px"])
+def test_from_an_image_nearby_every_branch_is_solved_from_its_states(name):
+    torch.manual_seed(0)
+    model = minivit.create(name).eval().double()
+    images = pictures(2)
+    at, start = "blocks.3", images + 1e-3 * pictures(2, seed=1)
+    found = unwind(model, tokens(model, images, at), at, start=start)
+    assert found.exact.all() and (relative(found.image, images) < 1e-6).all()
+    assert {stage.method[0] for stage in found.stages[:-1]} == {"newton"}
+
+
+@pytest.mark.parametrize(("name", "index"), [("mixer_8px", 1), ("feedforward_8px", 1)])
+def test_a_token_or_channel_that_is_not_solved_leaves_the_others_alone(name, index):
+    torch.manual_seed(0)
+    model = minivit.create(name).eval().double()
+    branch = branches(model.blocks[0])[index]
+    x = random(1, 17 if model.class_token is not None else 16, 64)
+    y, start = x + branch(x).detach(), x + 1e-3
+    rows = y if name == "mixer_8px" else y.mT
+    rows[0, 2] = torch.nan
+    found = branch.nearest(y, start, 0).x
+    right = (found - x).abs() < 1e-9
+    lines = right[0].all(1 if name == "mixer_8px" else 0)
+    assert lines.sum() == len(lines) - 1 and not lines[2]
+
+
+def test_a_climb_brings_tokens_and_images_nearer_than_what_it_learned():
+    model = minivit.load("digits_mixer").eval()
+    data = load_data("DIGITS")
+    learned, images = (model.preprocess(some) for some in (data.train.images, data.test.images[:3]))
+    at = "blocks.3"
+    climb, given = Climb(model, at, learned), tokens(model, images, at)
+    guess, found = climb.guess(given), climb(given)
+    assert (decibels(norms(found - images), images) > 20).all()
+    assert (norms(found - images) < norms(guess - images)).all()
+    assert (
+        relative(tokens(model, found, at), given) < relative(tokens(model, guess, at), given)
+    ).all()
+
+
+def test_starts_of_another_size_and_too_few_pictures_are_refused():
+    model = minivit.load("digits_vit").eval()
+    given = tokens(model, pictures(2).float(), "blocks.3")
+    with pytest.raises(ValueError, match=r"images \[2, 1, 8, 8\] as a start: got \[2, 1, 8, 12\]"):
+        unwind(model, given, "blocks.3", start=pictures(2, size=(8, 12)))
+    with pytest.raises(ValueError, match="16 pictures or more: got 3"):
+        Climb(model, "blocks.3", pictures(3).float())
