@@ -113,13 +113,14 @@ class StoredImage(SphinxDirective):
         cell = find(chapter, name)
         alt, file = next(filter(None, (picture(cell, data) for data in display_data(cell))))
         anchor = figure_name(cell)
-        page = address(f"book/{chapter}", f"book/{chapter}.html")
-        image = scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST).tag(STORED)
+        up = "../" * self.env.docname.count("/")
+        page = address(f"book/{chapter}", f"{up}book/{chapter}.html")
+        image = scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST).tag(up + STORED)
         if narrow := next(
             (o.metadata["narrow"] for o in cell.outputs if "narrow" in o.metadata), ""
         ):
             small = scaled(f"{chapter[:2]}-{name}-narrow", alt, base64.b64decode(narrow), WIDEST)
-            source = f'<source media="(max-width: 40rem)" srcset="{STORED}/{small.file}">'
+            source = f'<source media="(max-width: 40rem)" srcset="{up}{STORED}/{small.file}">'
             image = f"<picture>{source}{image}</picture>"
         return [html(f'<a href="{page}#{anchor}">{image}</a>' if page else image)]
 
