@@ -63,8 +63,9 @@ def unwind(
     and last from the best of 8 starts around the guess. The model is a ViT or Mixer with residuals
     and norms before its sub-layers, or none.
 
-    With ``start``, images near those sought, such as :class:`~vitlab.inversion.climb.Climb` finds, every
-    branch is solved from what it computes for them, and the search over the pixels begins at them.
+    With ``start``, images near those sought, such as :class:`~vitlab.inversion.climb.Climb` finds,
+    every branch is solved from what it computes for them, and the search over the pixels begins
+    there.
     """
     last = _check(model, tokens, at)
     tolerance = solved(tokens.dtype)
