@@ -19,9 +19,9 @@ LINES = (ROOT / ".binder/requirements.txt").read_text(encoding="utf-8").splitlin
 WANTED = {re.split("==", line)[0].lower() for line in LINES if re.match(r"\w", line)}
 WANTED -= {"nbgitpuller"}  # fetches the notebooks
 # Jupyter, torch and transformers bring the first three; only tests make mutants, and no notebook
-# writes ONNX.
+# writes ONNX, a quiz or an exam.
 NOT_WANTED = {"ipython", "jinja2", "huggingface_hub", "cosmic_ray"}
-NOT_WANTED |= {"onnx", "onnxruntime", "onnxscript"}
+NOT_WANTED |= {"onnx", "onnxruntime", "onnxscript", "pypandoc_binary"}
 
 
 def sources():
