@@ -35,8 +35,8 @@ class Climb:
     Two rounds of ridge regression (Hoerl & Kennard 1970) read a patch off its token and the eight
     around it. From there Gauss-Newton steps in the pixels bring the tokens nearer, in float32:
     tokens are whitened, so that faint directions count, and steps are measured by the regression's
-    error on the pictures, so that likely ones are long. ``pictures``, 1,000 or more, are in the
-    model's input space; those that are looked for must not be among them.
+    error on the pictures, so that likely ones are long. ``pictures`` are in the model's input
+    space, thousands if possible; those that are looked for must not be among them.
     """
 
     def __init__(self, model: ViT | Mixer, at: str, pictures: Images) -> None:
@@ -94,7 +94,7 @@ class Climb:
 
     @torch.no_grad()
     def guess(self, tokens: Tokens) -> Images:
-        """The regression's images: one dB or more nearer than a linear guess."""
+        """The regression's images, where the climb begins."""
         tokens, images = tokens.float(), None
         for matrix, constant in self.maps:
             change = self._features(tokens, images) @ matrix + constant
