@@ -19,6 +19,7 @@ def test_whatever_has_the_focus_shows_it(opened, name: str, theme: str, width: i
             const has = document.activeElement;
             const shown = [has, has.closest('.bd-search'), has.querySelector('.toctree-toggle')];
             const styles = shown.filter(e => e).map(e => getComputedStyle(e));
+            styles.push(getComputedStyle(has, '::after'));  // of a link that covers its card
             const ring = styles.some(
                 s => s.outlineStyle != 'none' && parseFloat(s.outlineWidth) >= 2
                     || s.boxShadow != 'none');
