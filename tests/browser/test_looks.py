@@ -19,10 +19,10 @@ def test_whatever_has_the_focus_shows_it(opened, name: str, theme: str, width: i
             const has = document.activeElement;
             const shown = [has, has.closest('.bd-search'), has.querySelector('.toctree-toggle')];
             const styles = shown.filter(e => e).map(e => getComputedStyle(e));
-            styles.push(getComputedStyle(has, '::after'));  // of a link that covers its card
-            const ring = styles.some(
-                s => s.outlineStyle != 'none' && parseFloat(s.outlineWidth) >= 2
-                    || s.boxShadow != 'none');
+            const outlined = s => s.outlineStyle != 'none' && parseFloat(s.outlineWidth) >= 2;
+            const covers = has.matches('.sd-stretched-link');  // its card, which has a shadow
+            const ring = covers ? outlined(getComputedStyle(has.parentElement))
+                : styles.some(s => outlined(s) || s.boxShadow != 'none');
             has.dataset.stop ??= String(document.querySelectorAll('[data-stop]').length);
             return [has.dataset.stop, ring, has.outerHTML.slice(0, 120)];
         }""")
