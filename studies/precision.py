@@ -42,6 +42,8 @@ def precision(row: str) -> Figures:
     ``amplified`` is by how much more an error that is alike in all tokens changes the image,
     relative to its size, than the tokens.
     """
+    if row == NAME:
+        return embedding()
     model, images = model_and_images(row)
     model, images = model.double(), images[:: -(-len(images) // IMAGES)].double()
     function = activation(model, f"blocks.{len(model.blocks) - 1}")
@@ -96,9 +98,4 @@ def note(figures: Figures, name: str, moved: Tensor, image: Tensor) -> None:
     figures.setdefault(name, []).append(number if math.isfinite(number) else None)
 
 
-def measured(row: str) -> Figures:
-    return embedding() if row == NAME else precision(row)
-
-
-ROWS = (*TRAINED, "cifar10_vit_patch", NAME)
-STUDY = by_row("precision", measured, ROWS, digits=".4g")
+STUDY = by_row("precision", precision, (*TRAINED, "cifar10_vit_patch", NAME), digits=".4g")

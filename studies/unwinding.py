@@ -81,8 +81,7 @@ def led_back(model: Any, images: Tensor) -> Figures:
         begin = time.process_time()
         result = unwind(model, tokens, at)
         soon += time.process_time() - begin <= LONG
-        near = decibels(norms(result.image - image), image).item()
-        psnr.append(round(near, 1) if math.isfinite(near) else None)
+        psnr.append(nearness(result.image, image))
         exact += int(result.exact)
         ways[way(result)] += 1
     figures = {
@@ -97,6 +96,12 @@ def led_back(model: Any, images: Tensor) -> Figures:
         hidden = (hidden_directions(model.patch_embedding, image) for image in images.split(1))
         figures["hidden"] = [len(directions) for directions in hidden]
     return figures
+
+
+def nearness(found: Tensor, image: Tensor) -> float | None:
+    """How near one image is to another in dB; none where there is no error at all."""
+    near = decibels(norms(found - image), image).item()
+    return round(near, 1) if math.isfinite(near) else None
 
 
 def way(result: Unwound) -> str:
@@ -167,9 +172,8 @@ def after_a_climb(row: str) -> Figures:
             kept["cpu"].append(round(time.process_time() - begin))
             kept["exact"].append(bool(result.exact))
             kept["way"].append(way(result))
-            for key, found in ("climbed", start), ("ended", result.image):
-                near = decibels(norms(found.double() - image), image).item()
-                kept[key].append(round(near, 1) if math.isfinite(near) else None)
+            kept["climbed"].append(nearness(start, image))
+            kept["ended"].append(nearness(result.image, image))
         figures[name] = kept
     return figures
 

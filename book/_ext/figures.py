@@ -44,9 +44,7 @@ class Copy(NamedTuple):
 
 
 @cache
-def scaled(
-    name: str, alt: str, file: bytes, widest: int, crop: tuple[float, ...] = (0, 0, 1, 1)
-) -> Copy:
+def scaled(name: str, alt: str, file: bytes, widest: int) -> Copy:
     """An image on white ground, no wider than so many pixels, to be written into ``STORED``."""
     with Image.open(io.BytesIO(file)) as opened:
         image = opened.convert("RGBA")

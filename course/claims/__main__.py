@@ -19,8 +19,13 @@ def main(arguments: list[str] | None = None) -> int:
         there = ", ".join(f"{letter}01 to {last}" for letter, last in letters.items())
         print(f"no claim {', '.join(unknown)}: there are {there}", file=sys.stderr)
         return 2
-    full = lambda name: card.text(claims[name], card.lines(claims[name], found.get(name)))  # noqa: E731
-    print("\n\n".join(map(card.without_answer if options.exam else full, names)))
+
+    def shown(name: str) -> str:
+        if options.exam:
+            return card.without_answer(name)
+        return card.text(claims[name], card.lines(claims[name], found.get(name)))
+
+    print("\n\n".join(map(shown, names)))
     return 0
 
 

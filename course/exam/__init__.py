@@ -27,15 +27,8 @@ from course.claims import card
 from course.quiz import COMPUTED, figure
 
 FOLDER = Path(__file__).parent
-KNOWN = {
-    "torch": torch,
-    "math": math,
-    "sum": sum,
-    "len": len,
-    "round": round,
-    "range": range,
-    "tuple": tuple,
-}
+PLAIN = (sum, len, round, range, tuple)
+KNOWN = {"torch": torch, "math": math} | {each.__name__: each for each in PLAIN}
 WRITTEN = KNOWN | {"F": F, "nn": nn, "rearrange": rearrange}  # for code with a mistake
 FIGURE = re.compile(r"!\[\]\(figure:([\w-]+)\)")
 
