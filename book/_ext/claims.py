@@ -31,12 +31,15 @@ def verdicts() -> dict[str, Found]:
 
 def counts(found: dict[str, Found]) -> dict[str, int]:
     """Numbers that pages say of the ledger, by name, of which ``{count}`` takes one."""
-    claims = load().claims
+    claims, everything = load().of_documents(), found
+    found = {name: verdict for name, verdict in found.items() if name in claims}
     answered = [claims[name] for name in found]
     ruled = [claim for claim in answered if claim.since]
     intervals = sum(len(verdict.seeds) > 1 for verdict in found.values())
     return {
         "claims": len(claims),
+        "later": len(load().claims) - len(claims),
+        "later-answered": len(everything) - len(found),
         "answered": len(answered),
         "rules": len(ruled),
         "before": sum(claim.before for claim in ruled),
@@ -54,17 +57,18 @@ def counts(found: dict[str, Found]) -> dict[str, int]:
 
 
 def summary(found: dict[str, Found]) -> str:
-    """What the book found, in words; what the sources only imply is counted apart."""
+    """What the book found, in words; what is only implied, or of later papers, counts apart."""
     number = counts(found)
     stated, implied = Counter[str](), Counter[str]()
-    for name, claim in load().claims.items():
+    for name, claim in load().of_documents().items():
         (implied if claim.inferred else stated)[word(name, found)] += 1
     refuted, opposite = (stated[name] for name in NO)
     of_implied = "; ".join(f"{count} {name}" for name, count in implied.items())
     return (
         f"{number['answered']} of {number['claims']} claims have a verdict. Of those that the "
         f"sources state, {refuted} are refuted, and of {opposite} the opposite was seen here. "
-        f"{number['inferred']} more are only implied by a source and counted apart ({of_implied})."
+        f"{number['inferred']} more are only implied by a source and counted apart ({of_implied}). "
+        f"Of {number['later']} claims of later papers, counted apart, {number['later-answered']} have one."
     )
 
 
@@ -91,13 +95,19 @@ class NumberRole(SphinxRole):
 
 
 class ClaimGrid(SphinxDirective):
-    """A tile for every claim, coloured by its verdict, and how many there are of each."""
+    """A tile for every claim of the documents, or of later papers, coloured by its verdict, and how
+    many there are of each."""
+
+    optional_arguments = 1  # "later"
 
     def run(self):
         note_dependencies(self.env)
         tiles = nodes.bullet_list(classes=["claim-grid"])
-        words = {name: word(name, verdicts()) for name in load().claims}
-        for name, claim in load().claims.items():
+        claims, documents = load().claims, load().of_documents()
+        shown = claims.keys() - documents if self.arguments else documents
+        words = {name: word(name, verdicts()) for name in claims if name in shown}
+        for name in words:
+            claim = claims[name]
             link = _link(self.env.docname, claim)
             link["classes"] += ["claim-tile", css_class(words[name])]
             link += nodes.inline("", f" {words[name]}", classes=["visually-hidden"])
@@ -110,7 +120,8 @@ class FirstWords(SphinxDirective):
 
     def run(self):
         note_dependencies(self.env)
-        return [html(direction.table(direction.paths(verdicts())))]
+        mine = load().of_documents().keys() & verdicts().keys()
+        return [html(direction.table(direction.paths({n: verdicts()[n] for n in mine})))]
 
 
 def _link(page: str, claim: Claim) -> nodes.reference:

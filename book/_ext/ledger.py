@@ -59,7 +59,7 @@ class Ledger(SphinxDirective):
         return [*sections, self.sources(), html(SCRIPT)]
 
     def sources(self) -> nodes.section:
-        """The five documents, as far as they name themselves."""
+        """The five documents, as far as they name themselves, and what later papers are asked."""
         section = _section("sources", "The sources")
         for letter, source in load().sources.items():
             number = sum(name[0] == letter for name in load().claims)
@@ -67,7 +67,7 @@ class Ledger(SphinxDirective):
                 f"{field.capitalize()}: {source[field]}."
                 for field in ("author", "date", "address")
                 if field in source
-            ] or ["It names no author, date or address."]
+            ] or [source.get("later", "It names no author, date or address.")]
             term = nodes.term("", f"{letter}: {source['title']}")
             texts = source["about"], f"{' '.join(given)} {number} claims."
             said = nodes.definition("", *(nodes.paragraph("", text) for text in texts))

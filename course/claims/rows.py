@@ -128,6 +128,10 @@ class Rows:
     systems: dict[str, System]
     papers: dict[str, dict[str, Any]]  # by their keys in references.bib
 
+    def of_documents(self) -> dict[str, Claim]:
+        """The claims of the five documents, without those of later papers."""
+        return {n: c for n, c in self.claims.items() if not self.sources[n[0]].get("later")}
+
 
 @cache
 def load(path: Path = BOOK / "claims.yml") -> Rows:
