@@ -22,7 +22,9 @@ class ChapterMap(SphinxDirective):
     def run(self):
         note_dependencies(self.env)
         parts = nodes.container(classes=["chapter-map"])
-        for numeral, part in zip(("I", "II", "III", "IV", "V"), load_map()["parts"], strict=False):
+        for numeral, part in zip(
+            ("I", "II", "III", "IV", "V", "VI"), load_map()["parts"], strict=False
+        ):
             if not part["chapters"] or self.arguments not in ([], [part["title"]]):
                 continue
             heading = nodes.paragraph(classes=["map-part"])

@@ -67,8 +67,9 @@ def summary(found: dict[str, Found]) -> str:
     return (
         f"{number['answered']} of {number['claims']} claims have a verdict. Of those that the "
         f"sources state, {refuted} are refuted, and of {opposite} the opposite was seen here. "
-        f"{number['inferred']} more are only implied by a source and counted apart ({of_implied}). "
-        f"Of {number['later']} claims of later papers, counted apart, {number['later-answered']} have one."
+        f"{number['inferred']} more are only implied by a source and counted apart "
+        f"({of_implied}). So are {number['later']} claims of later papers, of which "
+        f"{number['later-answered']} have a verdict."
     )
 
 
