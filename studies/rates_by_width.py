@@ -1,7 +1,7 @@
 """Does the best learning rate stay where it is as a ViT becomes wider?
 
 Small ViTs of digits, trained for 150 steps. One rate for all parameters, or the rates of Yang et
-al. (2021), *Tensor Programs V*, for Adam: those of matrices that read the width are divided by
+al. (2022), *Tensor Programs V*, for Adam: those of matrices that read the width are divided by
 it. Heads are 8 wide at every width, so that the scale of the scores stays.
 """
 
@@ -18,7 +18,7 @@ from vitlab.data import load_data
 WIDTHS = (16, 32, 64)
 SEEDS = range(3)
 STEPS = 150
-RATES = [2.0**-k for k in range(12, 3, -1)]
+HALVINGS = range(12, 3, -1)  # a rate of 2 ** -12, and so on
 LAST = 30  # steps whose mean training loss is kept
 
 
@@ -51,8 +51,9 @@ def loss(width: int, divided: bool, rate: float, seed: int) -> float:
 def curves(row: str) -> Figures:
     """Losses by rate and seed."""
     width, way = row.split(", ")
-    losses = [[loss(int(width), way == "divided", rate, seed) for seed in SEEDS] for rate in RATES]
-    return {"rates": RATES, "losses": losses}
+    rates = [2.0**-times for times in HALVINGS]
+    losses = [[loss(int(width), way == "divided", rate, seed) for seed in SEEDS] for rate in rates]
+    return {"halvings": [*HALVINGS], "losses": losses}
 
 
 ROWS = [f"{width}, {way}" for way in ("one rate", "divided") for width in WIDTHS]
