@@ -11,7 +11,7 @@ from course.claims.rows import BOOK
 
 SOURCES = BOOK / "teaching/slides"
 OUT = ROOT / "_build/slides"
-DECKS = ("lecture", "part_1", "part_2", "part_3", "part_4", "part_5")
+DECKS = ("lecture", "part_1", "part_2", "part_3", "part_4", "part_5", "part_6")
 REVEAL = "reveal.js-6.0.2"
 SHA512 = "JYIg5D9aoxoaLeb84O+OvAwsKWdIavVgEDScxtYEXFCT6t6TQrhNtSgogcjdCpdLsWglhJn3zyE3fUOwiH5KEg=="
 TAKEN = ("reset.css", "reveal.css", "reveal.js", "plugin/notes.js")
