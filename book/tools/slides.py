@@ -4,7 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
-from book.tools import chromium, npm
+from book.tools import chromium, npm, weeks
 from book.tools.address import ROOT, SITE
 from book.tools.slide_parts import filled
 from course.claims.rows import BOOK
@@ -43,15 +43,16 @@ def build(out: Path = OUT) -> None:
     look = (SOURCES / "slides.css").read_text(encoding="utf-8")
     (out / "slides.css").write_text("\n".join([*colours, look]), encoding="utf-8")
     shutil.copy(SOURCES / "slides.js", out)
-    for deck in DECKS:
-        text = (SOURCES / f"{deck}.md").read_text(encoding="utf-8")
+    for deck in (*DECKS, *weeks.NAMES):
+        file = SOURCES / f"{deck}.md"
+        text = weeks.deck(deck) if deck in weeks.NAMES else file.read_text(encoding="utf-8")
         html = page(filled(text, out / "figures"))
         (out / f"{deck}.html").write_text(html, encoding="utf-8")
 
 
 def print_all(out: Path = OUT) -> None:
     with chromium.browser() as browser:
-        for deck in DECKS:
+        for deck in (*DECKS, *weeks.NAMES):
             with browser.new_page(viewport={"width": 1280, "height": 720}) as tab:
                 tab.goto(f"{(out / deck).with_suffix('.html').resolve().as_uri()}?print-pdf")
                 tab.wait_for_selector("html[data-settled]", state="attached", timeout=60_000)
