@@ -6,14 +6,13 @@ Peebles & Xie (2023), "Scalable Diffusion Models with Transformers", as a rectif
 
 import torch
 import torch.nn.functional as F
-from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
 from minivit.catalogue import CHECKPOINTS
 from minivit.files import read
 from minivit.model import check_state
-from minivit.patches import grid_of
+from minivit.patches import grid_of, unpatchify
 from minivit.positions import sincos_2d
 from minivit.shapes import Features, Images, Tokens
 from minivit.vit import MLP, NORM_EPS, MultiHeadAttention, PatchEmbedding
@@ -78,14 +77,18 @@ class DiT(nn.Module):
         for block in self.blocks:
             x = block(x, c)
         shift, scale = self.modulation(F.silu(c))[:, None].chunk(2, -1)
-        x = self.head(self.norm(x) * (1 + scale) + shift)  # [batch, patches, pixels of one]
-        size = {"h": self.grid[0], "p": self.patch_size, "q": self.patch_size}
-        return rearrange(x, "b (h w) (c p q) -> b c (h p) (w q)", **size)
+        return self.images(self.norm(x) * (1 + scale) + shift)
+
+    def images(self, x: Tokens) -> Images:
+        """Each token becomes the pixels of its patch."""
+        return unpatchify(self.head(x), self.grid, self.patch_size)
 
 
-def flow_loss(model: nn.Module, images: Images, labels: Labels, random: Generator) -> Tensor:
+def flow_loss(
+    model: nn.Module, images: Images, labels: Labels, random: Generator, noise: Images | None = None
+) -> Tensor:
     """Mean squared error of the velocities at random times between noise and images."""
-    noise = torch.randn(images.shape, generator=random)
+    noise = torch.randn(images.shape, generator=random) if noise is None else noise
     t = torch.rand(len(images), generator=random)
     points = noise + t.view(-1, 1, 1, 1) * (images - noise)
     return F.mse_loss(model(points, t, labels), images - noise)
