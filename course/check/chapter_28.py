@@ -136,16 +136,16 @@ def heun(attempt: Attempt, normal: Draw) -> None:
 
     def way(first: float = 0.5, back: bool = True, ahead: float = 1.0, late: float = 1.0) -> Tensor:
         y = x
-        for t in (0.0, 0.5):
-            there = y + ahead * 0.5 * velocity(y, t)
-            looked = velocity(there, t + 0.5 * late)
+        for t in (0.0, 1 / 3, 2 / 3):
+            there = y + ahead / 3 * velocity(y, t)
+            looked = velocity(there, t + late / 3)
             mean = first * velocity(y, t) + (1 - first) * looked
-            y = (y if back else there) + 0.5 * mean
+            y = (y if back else there) + mean / 3
         return y
 
     attempt.applied = lambda function, x, steps: function(velocity, x, steps)
     outcomes = {
-        way(): "After two steps the result is wrong.",
+        way(): "After three steps the result is wrong.",
         way(first=1.0): "This is Euler's step: the second velocity is not used.",
         way(first=0.0): "The first velocity is not used. Take the mean of both.",
         way(back=False): "After the trial step, go back: the step starts where it began.",
@@ -154,7 +154,7 @@ def heun(attempt: Attempt, normal: Draw) -> None:
         way(first=0.0, ahead=0.5, late=0.5): "This looks half a step ahead (the midpoint method). "
         "Look a whole step ahead.",
     }
-    attempt.expect_close(attempt(x, 2), outcomes)
+    attempt.expect_close(attempt(x, 3), outcomes)
 
 
 @exercise("batch, numbers", seed=3)
@@ -193,7 +193,7 @@ def nearest(attempt: Attempt, normal: Draw) -> None:
 @exercise("batch, numbers", seed=5)
 def exact_velocity(attempt: Attempt, normal: Draw) -> None:
     """Points [batch, d], t below 1, training images [n, d] -> [batch, d]."""
-    points, images, t = normal(3, 4), normal(5, 4), 0.6
+    points, images, t = normal(3, 4), normal(5, 4), 0.35
     squares = torch.stack([(points - t * one).square().sum(1) for one in images], 1)
 
     def velocity(scores: Tensor, past: float = 1 - t) -> Tensor:
@@ -201,7 +201,7 @@ def exact_velocity(attempt: Attempt, normal: Draw) -> None:
 
     wide = 2 * (1 - t) ** 2
     outcomes = {
-        velocity(-squares / wide): "For three points and five images at t = 0.6 it is wrong.",
+        velocity(-squares / wide): "For three points and five images at t = 0.35 it is wrong.",
         velocity(-squares / wide, 1.0): "Divide by the time that is left, 1 - t.",
         velocity(-squares / wide, t): "Divide by the time that is left, 1 - t, not by t.",
         velocity(-squares / (1 - t) ** 2): "A normal density has 2 in its exponent.",

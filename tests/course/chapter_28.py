@@ -51,3 +51,9 @@ def nearest(drawings, images):
 def exact_velocity(points, t, images):
     logits = (t * points @ images.mT - t**2 * images.square().sum(1) / 2) / (1 - t) ** 2
     return (F.softmax(logits, 1) @ images - points) / (1 - t)
+
+
+EQUIVALENT = [
+    ("exact_velocity", "the time that is left enters squared", "(1 - t) ** 2 -> (t - 1) ** 2"),
+    ("modulated", "all have the width of a token", "x.shape[-1:] -> gate.shape[-1:]", "x.shape[-1:] -> scale.shape[-1:]", "x.shape[-1:] -> shift.shape[-1:]"),
+]  # fmt: skip
