@@ -62,10 +62,6 @@
     return image.map((v, j) => v + (free[j] + scale * (told[j] - free[j])) / steps);
   }
 
-  /** Normal numbers, by Box and Muller's method. */
-  const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
-  const noise = () => Float64Array.from({ length: SIDE ** 2 }, normal);
-
   /** Images as ink on paper, side by side: bytes, and their height and width. */
   function sheet(images) {
     const size = [ROWS * (SIDE + GAP) - GAP, COLUMNS * (SIDE + GAP) - GAP];
@@ -90,6 +86,7 @@
 
   function mount({ range, handle, choice, button, row, image, speech, patiently, load, h }) {
     const engine = minivitEngine(), say = speech(), often = patiently();
+    const normal = minivitNumbers().normals(0), noise = () => Float64Array.from({ length: SIDE ** 2 }, normal);
     const names = Object.fromEntries([...range(10).map((digit) => [digit, digit]), [NONE, "any"]]);
     const label = choice("Draw a", names, 3, () => go());
     const guidance = handle({ label: "Guidance", min: 1, max: 5, step: 0.5, value: 1 }, () => go());
@@ -110,12 +107,16 @@
         return say.say(error.message);
       }
       const n = steps.value, digit = Number(label.value), scale = guidance.value;
+      const all = starts.length;
       stages = [starts];
-      often(n, (i) => {
-        stages.push(stages[i].map((x) => step(engine, model, x, i, n, digit, scale)));
-      }, (i) => {
+      often(n * all, (k) => { // one image after the other, so that a hand need not wait for all
+        const i = Math.floor(k / all);
+        (stages[i + 1] ??= []).push(step(engine, model, stages[i][k % all], i, n, digit, scale));
+      }, (k) => {
+        const i = Math.floor(k / all); // steps that all have taken
         time.value = i / n;
         show(n);
+        stage.frame.setAttribute("aria-busy", i < n);
         if (i == n) say.say(ended(n, digit, scale));
       });
     }
@@ -125,7 +126,7 @@
         + `${variance(stages[n]).toFixed(2)}. Move the time to see them on the way.`;
     }
     function show(n = stages.length - 1) {
-      const { bytes, size } = sheet(stages[Math.min(Math.round(time.value * n), stages.length - 1)]);
+      const { bytes, size } = sheet(stages[Math.round(time.value * n)]);
       stage.show(bytes, size, 1);
     }
     const other = button("Other noise", () => {
