@@ -18,7 +18,7 @@ from minivit.shapes import Features, Images, Tokens
 from minivit.vit import MLP, NORM_EPS, MultiHeadAttention, PatchEmbedding
 
 WEIGHTS = CHECKPOINTS / "drawing/digits_dit.safetensors"  # no classifier: not in the catalogue
-NONE = 10  # the label that says nothing
+SIDE, NONE = 8, 10  # pixels; the label that says nothing
 Times = Float[Tensor, " batch"]
 Labels = Int[Tensor, " batch"]
 
@@ -57,19 +57,18 @@ class DiT(nn.Module):
     """Velocities of images on their way from noise, by time and label; the last label is none."""
 
     def __init__(
-        self, image_size: int = 8, channels: int = 1, patch_size: int = 2, *, classes: int = NONE,
-        dim: int = 48, depth: int = 3, heads: int = 4, mlp_ratio: int = 2,
-    ) -> None:  # fmt: skip
+        self, patch_size: int = 2, dim: int = 48, depth: int = 3, heads: int = 4, mlp_ratio: int = 2
+    ) -> None:
         super().__init__()
-        self.grid, self.patch_size = grid_of(image_size, patch_size), patch_size
-        self.patch_embedding = PatchEmbedding(patch_size, dim, channels)
+        self.grid, self.patch_size = grid_of(SIDE, patch_size), patch_size
+        self.patch_embedding = PatchEmbedding(patch_size, dim, channels=1)
         self.register_buffer("positions", sincos_2d(self.grid, dim))
         self.time = nn.Sequential(nn.Linear(dim, dim), nn.SiLU(), nn.Linear(dim, dim))
-        self.labels = nn.Embedding(classes + 1, dim)
+        self.labels = nn.Embedding(NONE + 1, dim)
         self.blocks = nn.ModuleList(DiTBlock(dim, heads, mlp_ratio * dim) for _ in range(depth))
         self.norm = nn.LayerNorm(dim, eps=NORM_EPS, elementwise_affine=False)
         self.modulation = zeroed(nn.Linear(dim, 2 * dim))
-        self.head = zeroed(nn.Linear(dim, channels * patch_size**2))
+        self.head = zeroed(nn.Linear(dim, patch_size**2))
 
     def forward(self, images: Images, t: Times, labels: Labels) -> Images:
         c = self.time(time_features(t, self.labels.embedding_dim)) + self.labels(labels)
