@@ -12,7 +12,8 @@ from torch import Tensor
 
 import minivit
 from book._ext.pages import when_built
-from vitlab.convert.page import export_page, rounded
+from vitlab import dit
+from vitlab.convert.page import export_page, packed, rounded
 from vitlab.data import load_data
 from vitlab.data.dataset import Split
 from vitlab.data.photographs import photograph
@@ -120,6 +121,14 @@ def write_parts(folder: Path) -> None:
         (folder / f"{file}.js").write_text(f"globalThis.{name} = {json.dumps(value)};\n")
     for seed in STARTS:
         export_page(start(seed), folder / f"start_{seed}.js")
+    (folder / "digits_dit.js").write_bytes(drawing_model())
+
+
+def drawing_model() -> bytes:
+    """The diffusion transformer of digits, as a script."""
+    model = dit.load()
+    config = {"heads": model.blocks[0].attention.heads, "depth": len(model.blocks)}
+    return packed({"config": config}, model.state_dict(), "digits_dit")
 
 
 def digits(split: Split) -> dict[str, str | list[int]]:

@@ -31,17 +31,18 @@ console.log(JSON.stringify(found, plain));
 """
 
 
-def node(call: str, given: object, *scripts: str, **models: minivit.ViT) -> Any:
+def node(call: str, given: object, *scripts: str, **models: minivit.ViT | bytes) -> Any:
     """What lines of JavaScript return, under Node, below some of the page's scripts.
 
-    Models are in ``minivitModels`` by their names.
+    Models, or scripts of them, are in ``minivitModels`` by their names.
     """
     if shutil.which("node") is None:
         pytest.skip("node is not installed, which runs the page's scripts outside a browser")
     with TemporaryDirectory() as folder:
         stored = {name: f"{folder}/{name}.js" for name in models}
         for name, path in stored.items():
-            Path(path).write_bytes(script(models[name], name))
+            held = models[name]
+            Path(path).write_bytes(held if isinstance(held, bytes) else script(held, name))
         files = [str(ENGINE.parent / f"{name}.js") for name in scripts]
         task = {"files": files, "models": list(stored.values()), "given": given, "call": call}
         command = ["node", "-e", RUN]

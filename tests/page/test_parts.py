@@ -15,6 +15,7 @@ from minivit.patches import patchify, unpatchify
 from minivit.positions import sincos_1d, sincos_2d
 from tests.page.conftest import images, model, node
 from tests.parity import random
+from vitlab import dit
 from vitlab.convert.page import rounded
 from vitlab.instruments.distance import patch_distances
 
@@ -266,3 +267,29 @@ def test_donors_give_parts_as_transplants_do():
     starts = [numbers(live.start(seed)) for seed in live.STARTS]
     own, other = (F.cosine_similarity(numbers(of), start, dim=0) for start in starts)
     assert own > 0.8 and abs(other) < 0.1, "one host is the donor's own start, the other is not"
+
+
+def test_draw_finds_the_velocities_of_the_model_and_steps_with_guidance_as_it_does():
+    network = dit.load().double()
+    points, t = random(4, 1, 8, 8), torch.tensor([0.0, 0.3, 0.75, 0.95], dtype=torch.float64)
+    labels = torch.tensor([3, 0, 9, dit.NONE])
+    rows = points.flatten(1).tolist()
+    model = "$engine", "$digits_dit"
+    calls = [
+        *(("draw", "velocity", *model, *one) for one in zip(rows, t.tolist(), labels.tolist(), strict=True)),
+        ("draw", "timeFeatures", 0.3, 48),
+        ("draw", "step", *model, rows[0], 0, 1, 3, 2.5),
+        ("draw", "step", *model, rows[0], 0, 1, 3, 1),
+        ("draw", "variance", rows),
+    ]  # fmt: skip
+    *velocities, features, guided, plain, variance = asked(*calls, digits_dit=live.drawing_model())
+    torch.set_default_dtype(torch.float64)  # of the rates
+    try:
+        assert close(velocities, network(points, t, labels).flatten(1).detach(), 1e-6)  # the GELU
+        assert close(features, dit.time_features(t, 48)[1])
+        for ours, scale in ((guided, 2.5), (plain, 1.0)):
+            drawn = dit.draw(network, points[:1], labels[:1], 1, scale)
+            assert close(ours, drawn.flatten(), 1e-6)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert abs(variance - points.var(0).mean()) < CLOSE

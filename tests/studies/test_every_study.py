@@ -34,6 +34,8 @@ SURVEYS = {
     "curvature": (["resnet, tenth", "vit, all, probes", "vit, all, relative", "through training", "cifar10_vit_cls", "hybrid, all, 1 x"],
                   dict(EPOCH=1, LEVELS=(9.0, 0.0), SEEDS=ONE, EARLY=1, LATE=2, IMAGES=16, PROBES=2, STEPS=3, STOPS=(0, 1))),
     "distillation": (["digits 63", "cifar10"], dict(SEEDS=ONE, IMAGES=1, SHORT=TWO, LONG=TWO)),
+    "drawing": (["drawings", "in context", "patches of 4, 3 x"],
+                dict(SEEDS=ONE, SHORT=2, LONG=2, REFLOW=2, DRAWN=20, PAIRS=64)),
     "first_filters": (["narrow ViT, begun short", "ResNet", "overlaps", "places from 100 digits"],
                       dict(SEEDS=range(2), STEPS=2)),
     "frequency": (["amplitudes: cifar10_vit_gap", "amplitudes: cifar10_resnet, seed 1", "robustness: cifar10_mixer",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from minivit.files import Metadata, atomic_write, to_json
 from minivit.mixer import Mixer
@@ -55,6 +56,11 @@ def script(model: Model, name: str) -> bytes:
     preprocess = check(model)
     state = {k: v for k, v in model.state_dict().items() if not k.endswith(UNREAD)}
     about = to_json(Metadata(model.config, preprocess, model.classes, model.licence, model.removed))
+    return packed(about, state, name)
+
+
+def packed(about: dict[str, Any], state: dict[str, Tensor], name: str) -> bytes:
+    """What is said of a model, and its numbers, as a script."""
     tensors = [[key, list(tensor.shape)] for key, tensor in state.items()]
     header = json.dumps({**about, "tensors": tensors})
     halves = {key: tensor.detach().cpu().half() for key, tensor in state.items()}

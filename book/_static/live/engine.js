@@ -375,6 +375,6 @@ function minivitEngine() {
 
   return {
     open, forward, branches, lens, rollout, deletion, normalised, patchesOf, softmax, linear, transposed,
-    goneFrom,
+    goneFrom, layerNorm, attention, mlp,
   };
 }
