@@ -22,7 +22,7 @@ from studies.shared.lengths import named
 from studies.shared.training import optimise
 
 SEEDS = range(5)
-STEPS, TIMES = 600, (1, 3)
+STEPS, TIMES = 300, (1, 3)
 COUNT = 1000  # new images to measure on
 BLANK, READS, RESTS, MARKED = range(4)  # kinds of patches
 SHARES = 0.3, 0.35, 0.35  # of the first three
@@ -99,7 +99,7 @@ def trained(kind: str, depth: int, steps: int, seed: int) -> Model:
         images, _, goal = pictures(64, draws)
         return F.mse_loss(given(model, images), goal)
 
-    optimise(model, loss, steps, 3e-3)
+    optimise(model, loss, steps, 3e-3, fused=True)
     return model
 
 
