@@ -1,7 +1,7 @@
 """Read or rest: where small ViTs put attention that they do not need.
 
 Of 4 x 4 patches one is marked. Patches that read have to give its colour, all others nothing; some
-are blank. With softmax, a register, a 1 in softmax's denominator, or sigmoids; one block or two.
+are blank. Softmax, a register, a 1 in softmax's denominator, or sigmoids; with an MLP or without.
 """
 
 import math
@@ -21,7 +21,7 @@ from studies.runner.survey import Figures, Survey, over_seeds, plain
 from studies.shared.lengths import named
 from studies.shared.training import optimise
 
-SEEDS = range(5)
+SEEDS = range(10)
 STEPS, TIMES = 300, (1, 3)
 COUNT = 1000  # new images to measure on
 BLANK, READS, RESTS, MARKED = range(4)  # kinds of patches
@@ -69,16 +69,16 @@ def pictures(count: int, draws: Generator) -> tuple[Tensor, Tensor, Tensor]:
     return images, kinds, (colours[rows, at] - 0.5)[:, None] * (kinds == READS)[..., None]
 
 
-def created(kind: str, depth: int) -> Model:
-    """An untrained model of width 32 and one head whose attention is of this kind."""
+def created(kind: str, mlp: bool) -> Model:
+    """An untrained model of one block, 32 wide, with one head, whose attention is of this kind."""
     registers = int(kind == "register") or None
-    sizes = {"dim": 32, "depth": depth, "heads": 1, "mlp_ratio": 2, "channels": 3, "classes": 3}
+    sizes = {"dim": 32, "depth": 1, "heads": 1, "mlp_ratio": 2, "channels": 3, "classes": 3}
     model: Any = minivit.create("vit_8px", **sizes, pool="mean", registers=registers)
-    for block in model.blocks:
-        attention = Weighing(32, 1, KINDS[kind])
-        attention.load_state_dict(block.attention.state_dict())
-        block.attention = attention
-    return model
+    (block,) = model.blocks
+    attention = Weighing(32, 1, KINDS[kind])
+    attention.load_state_dict(block.attention.state_dict())
+    block.attention = attention
+    return model if mlp else minivit.remove(model, "mlp")
 
 
 def given(model: Any, images: Tensor, keys: Tensor | None = None) -> Tensor:
@@ -90,10 +90,10 @@ def given(model: Any, images: Tensor, keys: Tensor | None = None) -> Tensor:
     return values
 
 
-def trained(kind: str, depth: int, steps: int, seed: int) -> Model:
+def trained(kind: str, mlp: bool, steps: int, seed: int) -> Model:
     """A model after this many steps of 64 new images."""
     torch.manual_seed(seed)
-    model, draws = created(kind, depth), Generator().manual_seed(seed)
+    model, draws = created(kind, mlp), Generator().manual_seed(seed)
 
     def loss() -> Tensor:
         images, _, goal = pictures(64, draws)
@@ -105,21 +105,20 @@ def trained(kind: str, depth: int, steps: int, seed: int) -> Model:
 
 @torch.no_grad()
 def measured(model: Any) -> Figures:
-    """Errors, shares of attention in the block that reads, and norms of tokens."""
+    """Errors, where patches that rest spend attention, and norms of tokens."""
     images, kinds, goal = pictures(COUNT, Generator().manual_seed(90_000))
     with minivit.record(model, "positions", "blocks.*") as seen:
         errors = (given(model, images) - goal).square().mean(-1)
-    every = [block.attention.weights[:, 0, -16:] for block in model.blocks]
-    kind_of = F.pad(kinds, (every[0].shape[-1] - 16, 0), value=4)  # 4: a register
+    weights = model.blocks[0].attention.weights[:, 0, -16:]
+    kind_of = F.pad(kinds, (weights.shape[-1] - 16, 0), value=4)  # 4: a register
 
-    def share(weights: Tensor, query: int, key: int) -> Tensor:
+    def share(query: int, key: int) -> Tensor:
         return (weights * (kind_of == key)[:, None]).sum(-1)[kinds == query].mean()
 
-    weights = max(every, key=lambda w: share(w, READS, MARKED))
     norms = [x.norm(dim=-1) for x in seen.values()]
     names = "blank", "reads", "rests", "marked", "register"
-    figures: Figures = {f"to {name}": share(weights, RESTS, i) for i, name in enumerate(names)}
-    figures |= {"read": share(weights, READS, MARKED), "blanks": (kinds == BLANK).double().mean()}
+    figures: Figures = {f"to {name}": share(RESTS, i) for i, name in enumerate(names)}
+    figures |= {"read": share(READS, MARKED), "blanks": (kinds == BLANK).double().mean()}
     figures |= {"spent resting": weights.sum(-1)[kinds == RESTS].mean()}
     for name, kind in ("reading", READS), ("resting", RESTS):
         figures[f"error {name}"] = errors[kinds == kind].mean().sqrt()
@@ -132,15 +131,16 @@ def measured(model: Any) -> Figures:
     return plain(figures)
 
 
-def row(kind: str, depth: int, times: int) -> Figures:
-    """Figures of five models."""
-    runs = over_seeds(measured(trained(kind, depth, times * STEPS, seed)) for seed in SEEDS)
+def row(kind: str, mlp: bool, times: int) -> Figures:
+    """Figures of ten models."""
+    runs = over_seeds(measured(trained(kind, mlp, times * STEPS, seed)) for seed in SEEDS)
     return runs | {"steps": times * STEPS}
 
 
 ROWS = {
-    named(kind + ", two blocks" * (depth == 2), times): partial(row, kind, depth, times)
+    named(kind + ", with an MLP" * mlp, times): partial(row, kind, mlp, times)
+    for mlp in (False, True)
     for times in TIMES
-    for kind, depth in [*((kind, 1) for kind in KINDS), ("plain", 2), ("register", 2)]
+    for kind in KINDS
 }
 STUDY = Survey("sinks", ROWS, SEEDS)
