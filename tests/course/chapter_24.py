@@ -1,9 +1,6 @@
 """Chapter 24: answers that learners might give."""
 
-import math
-
 import torch
-import torch.nn.functional as F
 
 
 def share_to(weights, chosen):
