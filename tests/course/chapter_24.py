@@ -35,3 +35,10 @@ def sigmoid_weights(scores):
 def streaming_mask(n, sinks, window):
     far = torch.arange(n)[:, None] - torch.arange(n)
     return (far >= 0) & ((far < window) | (torch.arange(n) < sinks))
+
+
+EQUIVALENT = [
+    ("outlier_share", "no norm is three medians exactly", "norms > 3 -> norms >= 3"),
+    ("streaming_mask", "a sum of booleans is their or", "sinks) | (j -> sinks) + (j"),
+    ("streaming_mask", "a product of booleans is their and", "kept & (j -> kept * (j"),
+]

@@ -3,8 +3,8 @@
   "use strict";
   const OFFSETS = [0.6, -0.4, 0.1, -0.7, 0.4]; // scores of the patches, beside the slider's
   const KINDS = {
-    softmax: "softmax", register: "softmax, with a register",
-    plus: "softmax, with a 1 in the denominator", sigmoid: "sigmoids with a bias of −log n",
+    softmax: "softmax", register: "with a register",
+    plus: "1 in the denominator", sigmoid: "sigmoids",
   };
 
   /** Weights of the patches, of a register with score 0 if there is one, and what is not spent. */
@@ -27,7 +27,7 @@
     const names = [...OFFSETS.map((_, i) => `patch ${i + 1}`), "register", "unspent"];
     const weights = bars("Weights", names);
     const slider = handle({
-      label: "Mean score of the patches", min: -6, max: 3, step: 0.25, value: -3,
+      label: "Mean score", min: -6, max: 3, step: 0.25, value: -3,
       words: (v) => signed(v, 2),
     }, () => show());
     const kinds = choice("Weights are made by", KINDS, "softmax", () => show());
