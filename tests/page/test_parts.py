@@ -293,3 +293,29 @@ def test_draw_finds_the_velocities_of_the_model_and_steps_with_guidance_as_it_do
     finally:
         torch.set_default_dtype(torch.float32)
     assert abs(variance - points.var(0).mean()) < CLOSE
+
+
+def test_sink_spends_as_softmax_with_a_register_a_one_or_sigmoids():
+    scores = 2 * random(5) - 1
+    kinds = "softmax", "register", "plus", "sigmoid"
+    found = dict(
+        zip(kinds, asked(*(("sink", "spend", scores.tolist(), k) for k in kinds)), strict=True)
+    )
+    with_zero = F.pad(scores, (0, 1)).softmax(0)
+    weights = {
+        "softmax": scores.softmax(0),
+        "sigmoid": (scores - torch.tensor(5.0).log()).sigmoid(),
+    }
+    weights |= {"register": with_zero[:5], "plus": with_zero[:5]}
+    for kind in kinds:
+        assert close(found[kind]["patches"], weights[kind], 1e-7), kind
+        spent = sum(found[kind]["patches"]) + found[kind]["register"] + found[kind]["unspent"]
+        assert spent == pytest.approx(1)
+    assert (
+        found["register"]["register"]
+        == found["plus"]["unspent"]
+        == pytest.approx(with_zero[5].item())
+    )
+    assert found["softmax"]["unspent"] == found["plus"]["register"] == 0
+    (large,) = asked(("sink", "spend", [1000.0, 999.0], "plus"))
+    assert close(large["patches"], torch.tensor([1000.0, 999.0], dtype=torch.float64).softmax(0))

@@ -64,6 +64,7 @@ SURVEYS = {
     "representations": (["cifar10_vit_gap", "cifar10_resnet", "untrained vit without residuals", "vit and resnet", "digits"], {}),
     "scale": (["retrieval attention with positions", "retrieval recurrent", "digits convolution", "digits recurrence", "masked", "marked attention"],
               dict(SEEDS=ONE, LENGTHS=(4, 32), STEPS={"attention": 2, "recurrent": 2, "digits": 2})),
+    "sinks": (["register", "plus one, with an MLP", "sigmoid, 3 x"], dict(SEEDS=ONE, STEPS=2, COUNT=20)),
     "smoothing": (["vit attention", "vit gaussian", "vit convolution", "resnet blur", "resnet plain", "dense vit none", "dense resnet attention",
                    "cifar10_vit_gap", "cifar10_resnet", "longer resnet blur", "more vit none"], dict(SEEDS=range(2), MORE=ONE)),
     "unwinding": (["digits_vit"], dict(PICTURES=1)),

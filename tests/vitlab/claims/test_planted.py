@@ -239,6 +239,21 @@ def test_a_model_that_sees_low_frequencies_alone_goes_by_them():
     assert lost[0] > 0 and (lost[1:] == 0).all()
 
 
+def test_a_patch_made_long_is_found_by_its_norm_in_models_of_any_size_or_of_small_ones(monkeypatch):
+    model, images, _ = digits()
+    long = changed(model, lambda m: m.positions.table[5].mul_(100))
+    for name in "T01", "T02":
+        assert figure(name, model, images) < 3 < figure(name, long, images)
+    alike, found = (
+        measured("T02", m, images).curves["patches above 3 medians"] for m in (model, long)
+    )
+    assert (alike == 0).all() and found[0] == 1 / 16
+    same(("V30", "V32", "V17", "R12"), model, long, images)
+    monkeypatch.setattr("vitlab.claims.measurements.norms.LARGE", 100_000)
+    assert outcome("T02", long, images) == figure("T02", long, images)
+    assert "million weights" in outcome("T01", long, images)
+
+
 def test_a_model_that_says_the_same_of_all_images_keeps_its_accuracy_on_larger_ones():
     model, images, labels = digits()
 

@@ -13,6 +13,7 @@ from vitlab.claims.measurements import (  # noqa: F401
     frequency,
     invertibility,
     mixing,
+    norms,
     positions,
     representations,
     smoothing,
