@@ -41,7 +41,7 @@ def changed(part: str, dim: int = 32, heads: int = 2, depth: int = 2) -> Model:
             block = model.blocks[i] = ParallelBlock(dim, heads, hidden)
         if has("rotary") or has("qk"):
             angles = axial_angles(grid, dim // heads // 2)
-            rotation = Rotation(angles) if has("rotary") else nn.Identity()
+            rotation = Rotation(angles.cos(), angles.sin()) if has("rotary") else nn.Identity()
             norm = nn.LayerNorm if has("qk") else nn.Identity
             attention = RotaryAttention(dim, heads, rotation, norm)
             attention.load_state_dict(block.attention.state_dict(), strict=False)

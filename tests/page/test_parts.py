@@ -157,7 +157,8 @@ def test_places_are_sines_and_cosines():
 def test_rope_turns_queries_and_keys_as_the_package_does_and_the_offset_alone_counts():
     q, k = random(16), random(16, seed=1)
     rates = 100.0 ** -(torch.arange(4) / 4).double()
-    rotation = Rotation(axial_angles((8, 8), 8).double())
+    angles = axial_angles((8, 8), 8).double()
+    rotation = Rotation(angles.cos(), angles.sin())
     everywhere = [rotation(x.expand(1, 1, 64, 16))[0, 0] for x in (q, k)]
     one, other = 8 * 2 + 5, 8 * 6 + 1
     lists = q.tolist(), k.tolist()

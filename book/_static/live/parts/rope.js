@@ -50,7 +50,7 @@
         context.fillStyle = "#ffd98a";
         for (let i = 0; i < SIDE * SIDE; i++) {
           const place = [Math.floor(i / SIDE), i % SIDE];
-          context.globalAlpha = Math.max(0, score(query, key, at, place, RATES) / most) ** 1.5;
+          context.globalAlpha = Math.max(0, score(query, key, at, place, RATES) / most) ** 3;
           context.fillRect(place[1] * size, place[0] * size, size - 1, size - 1);
         }
         context.globalAlpha = 1;
