@@ -6,6 +6,7 @@ import torch
 import transformers
 from timm.layers import LayerNorm, SwiGLUPacked
 from timm.models.deit import VisionTransformerDistilled
+from timm.models.eva import Eva
 from timm.models.vision_transformer import VisionTransformer
 
 import vitlab
@@ -15,6 +16,24 @@ SIZES = {"img_size": 16, "patch_size": 8, "embed_dim": 24, "depth": 2, "num_head
 FEATURES = {"num_classes": 0}
 CLIP = {"pre_norm": True, "act_layer": "quick_gelu", "norm_layer": partial(LayerNorm, eps=1e-5)}
 SIGLIP = {"class_token": False, "global_pool": "map", "act_layer": "gelu_tanh"}
+ROTARY = {"kind": Eva, "use_rot_pos_emb": True}
+EVA02 = ROTARY | {"swiglu_mlp": True, "ref_feat_shape": 3}
+DINOV3 = ROTARY | {
+    "use_abs_pos_emb": False,
+    "rope_type": "dinov3",
+    "rope_temperature": 100,
+    "rope_rotate_half": True,
+    "num_reg_tokens": 3,
+    "init_values": 1e-5,
+    "use_fc_norm": False,
+}
+PERCEPTION = ROTARY | {
+    "attn_type": "rope",
+    "rope_grid_offset": 1.0,
+    "rope_grid_indexing": "xy",
+    "use_pre_transformer_norm": True,
+    "norm_layer": CLIP["norm_layer"],
+}
 TIMMS = {
     "vit": {},
     "vit without a head": FEATURES,
@@ -36,6 +55,13 @@ TIMMS = {
     "siglip": SIGLIP | FEATURES,
     "siglip with registers": SIGLIP | {"reg_tokens": 2},
     "siglip with a norm behind its pool": SIGLIP | {"fc_norm": True},
+    "eva02": EVA02 | {"qkv_fused": False, "scale_mlp": True},
+    "eva02 tiny": EVA02,
+    "dinov3": DINOV3 | {"qkv_bias": False} | FEATURES,
+    "dinov3 plus": DINOV3 | {"swiglu_mlp": True, "swiglu_align_to": 8} | FEATURES,
+    "rotary without a table": ROTARY | {"use_abs_pos_emb": False, "global_pool": "token"},
+    "perception encoder": PERCEPTION | {"global_pool": "map", "attn_pool_num_heads": 2, "attn_pool_mlp_ratio": 4},
+    "perception encoder without a last norm": PERCEPTION | {"use_fc_norm": False, "use_post_transformer_norm": False},
 }  # fmt: skip
 
 
@@ -62,6 +88,11 @@ HUGGINGFACES = {
     "CLIPVisionModel": ("CLIPVisionConfig", WIDE),
     "CLIPVisionModelWithProjection": ("CLIPVisionConfig", WIDE | {"projection_dim": 7}),
     "SiglipVisionModel": ("SiglipVisionConfig", WIDE),
+    "DINOv3ViTModel": ("DINOv3ViTConfig", WIDE | {"num_register_tokens": 3}),
+    "DINOv3ViTModel, plus": (
+        "DINOv3ViTConfig",
+        WIDE | {"use_gated_mlp": True, "hidden_act": "silu"},
+    ),
 }
 
 
@@ -88,7 +119,7 @@ def comparable(model):
 
 
 def converted(model):
-    of_timm = isinstance(model, VisionTransformer)
+    of_timm = isinstance(model, VisionTransformer | Eva)
     ours = vitlab.from_timm(model) if of_timm else vitlab.from_huggingface(model)
     return ours.requires_grad_(False)
 

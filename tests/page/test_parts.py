@@ -18,6 +18,7 @@ from tests.parity import random
 from vitlab import dit
 from vitlab.convert.page import rounded
 from vitlab.instruments.distance import patch_distances
+from vitlab.modern import Rotation, axial_angles
 
 CLOSE = 1e-10  # both sides compute in float64, but where a test says otherwise
 RUN = """
@@ -152,6 +153,24 @@ def test_places_are_sines_and_cosines():
     (alike,) = asked(("places", "alike", two, 5))
     table = torch.tensor(two, dtype=torch.float64)
     assert close(alike, F.cosine_similarity(table[5], table, dim=-1))
+
+
+def test_rope_turns_queries_and_keys_as_the_package_does_and_the_offset_alone_counts():
+    q, k = random(16), random(16, seed=1)
+    rates = 100.0 ** -(torch.arange(4) / 4).double()
+    angles = axial_angles((8, 8), 8).double()
+    rotation = Rotation(angles.cos(), angles.sin())
+    everywhere = [rotation(x.expand(1, 1, 64, 16))[0, 0] for x in (q, k)]
+    one, other = 8 * 2 + 5, 8 * 6 + 1
+    lists = q.tolist(), k.tolist()
+    ours, score, moved = asked(
+        ("rope", "turned", lists[0], [2, 5], rates.tolist()),
+        ("rope", "score", *lists, [2, 5], [6, 1], rates.tolist()),
+        ("rope", "score", *lists, [0, 6], [4, 2], rates.tolist()),
+    )
+    assert close(ours, everywhere[0][one], atol=1e-6), "angles are made in float32 there"
+    assert abs(score - everywhere[0][one] @ everywhere[1][other] / 4) < 1e-5
+    assert abs(score - moved) < CLOSE
 
 
 def test_shuffle_answers_with_and_without_positions():

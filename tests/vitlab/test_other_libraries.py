@@ -30,7 +30,7 @@ def test_a_copy_for_images_of_another_size_gives_what_its_source_gives_of_them(m
     if make is timms:
         expected, convert = timms(name, dynamic_img_size=True)(images), vitlab.from_timm
     else:
-        asked = {} if "Dinov2" in name else {"interpolate_pos_encoding": True}
+        asked = {} if name.startswith(("Dinov2", "DINOv3")) else {"interpolate_pos_encoding": True}
         expected, convert = given(comparable(theirs)(images, **asked)), vitlab.from_huggingface
     before = {key: tensor.clone() for key, tensor in theirs.state_dict().items()}
     torch.testing.assert_close(convert(theirs, size)(images), expected)
@@ -98,6 +98,10 @@ FAULTS = {
     (timms, "deit distilled"): {"class token alone": lambda m: setattr(m, "pooled", lambda x: x[:, [0, 0]].flatten(1))},
     (timms, "vit with a norm behind the mean"): NORM_BEFORE_THE_POOL,
     (timms, "siglip with a norm behind its pool"): NORM_BEFORE_THE_POOL,
+    (timms, "dinov3"): {"no turns": lambda m: m.blocks[0].attention.rotation.sin.zero_(), "registers turned": registers_last},
+    (timms, "eva02"): {"epsilon": lambda m: put(m.blocks[1].mlp, nn.LayerNorm, eps=1e-3), "gates last": gates_last},
+    (timms, "perception encoder"): {"patches alone": lambda m: setattr(m, "reads_all", False)},
+    (huggingfaces, "DINOv3ViTModel"): {"q and k": swapped_q_and_k},
     (huggingfaces, "Dinov2Model"): {"q and k": swapped_q_and_k},
     (huggingfaces, "Dinov2Model, giant"): {"gates last": gates_last},
     (huggingfaces, "Dinov2WithRegistersModel"): {"no registers": missing_registers},

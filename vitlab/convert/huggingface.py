@@ -13,6 +13,7 @@ from minivit.preprocessing import Preprocess
 from minivit.shapes import Size
 from minivit.vit import ViT
 from vitlab.convert.loaded_model import LoadedModel, attempt, fetching, library, ready
+from vitlab.convert.rotary import from_dinov3
 from vitlab.convert.state_dict import convert_state_dict, module_settings
 
 POSITIONS = r"embeddings\.position_embeddings?(\.weight)?$"
@@ -55,6 +56,7 @@ POOLS = {
     "Dinov2WithRegistersForImageClassification": "class+mean",
     **dict.fromkeys(("CLIPVisionModel", "CLIPVisionModelWithProjection"), "class"),
     "SiglipVisionModel": "attention",
+    "DINOv3ViTModel": "class",
 }
 # Of models for text and images, the part for images.
 TOWERS = {"CLIPModel": "CLIPVisionModelWithProjection", "SiglipModel": "SiglipVisionModel"}
@@ -69,9 +71,9 @@ def from_huggingface(model: nn.Module, image_size: Size | None = None) -> ViT:
         model = vitlab.from_huggingface(theirs, image_size=224)
 
     It takes, with the classes of transformers 5, ViT, DeiT (with a teacher too), DINOv2 with
-    registers or without, and the image towers of CLIP and SigLIP. It gives the ``logits`` of a
-    classifier, the ``image_embeds`` of ``CLIPVisionModelWithProjection``, and of a model without a
-    head its ``pooler_output``, but for ViT and DeiT ``last_hidden_state[:, 0]``. How its images
+    registers or without, DINOv3, and the image towers of CLIP and SigLIP. It gives the ``logits``
+    of a classifier, the ``image_embeds`` of ``CLIPVisionModelWithProjection``, and without a
+    head the ``pooler_output``, but for ViT and DeiT ``last_hidden_state[:, 0]``. How its images
     are prepared, :func:`huggingface_preprocess` reads off its processor.
     """
     kind = type(model).__name__
@@ -81,6 +83,8 @@ def from_huggingface(model: nn.Module, image_size: Size | None = None) -> ViT:
     if kind not in POOLS:
         timms = "; from_timm takes its timm_model" if hasattr(model, "timm_model") else ""
         raise ValueError(f"expected {', '.join(POOLS)} of transformers: got {kind}{timms}")
+    if kind == "DINOv3ViTModel":
+        return from_dinov3(model, NAMES, image_size).train(model.training)
     own = config.image_size
     size = pair(image_size or (own if isinstance(own, int) else tuple(own)))
     state = {k: v for k, v in model.state_dict().items() if not any(part in k for part in UNREAD)}

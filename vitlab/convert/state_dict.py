@@ -5,7 +5,7 @@ What others split is joined here, and what they leave out is filled in with zero
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -52,9 +52,10 @@ def module_settings(model: nn.Module) -> dict[str, Any]:
 def _activation(mlp: Any, activation: nn.Module, name: str) -> str:
     """Our name of what an MLP does between its maps."""
     kind = type(activation).__name__
-    gated = type(mlp).__name__.endswith(("GluMlp", "SwiGLUFFN"))
+    gated = type(mlp).__name__.endswith(("GluMlp", "SwiGLUFFN", "SwiGLU", "GatedMLP"))
     gates_first = not getattr(mlp, "gate_last", False)
     plain = isinstance(getattr(mlp, "norm", nn.Identity()), nn.Identity)
+    plain = plain or type(mlp).__name__ == "SwiGLU"  # of timm's EVA-02, with a norm of its own
     if gated and kind in ("SiLU", "SiLUActivation") and gates_first and plain:
         return "swiglu"
     if not gated and kind in GELUS:
@@ -75,13 +76,20 @@ def _common_value(values: Mapping[str, Any], what: str) -> Any:
     return next(iter(first))
 
 
-def convert_state_dict(state: dict[str, Tensor], names: Mapping[str, str], **settings: Any) -> ViT:
+def convert_state_dict(
+    state: dict[str, Tensor],
+    names: Mapping[str, str],
+    make: Callable[[Any], nn.Module] = build,
+    pool_heads: int | None = None,
+    **settings: Any,
+) -> ViT:
     """Makes a ViT of another library's state dict; the numbers are copied.
 
     ``names`` are patterns of parts of the library's keys, each with what replaces it, in this
     order. The keys are then ours, and some more: ``registers``; in the blocks ``attention.q``,
     ``k`` and ``v`` for ``qkv``, and ``mlp.gates`` and ``values`` for ``up``; ``pool.latent``, a
-    query that ``pool.q`` projects; ``second_head``. ``settings`` are what no shape tells.
+    query that ``pool.q`` projects; ``second_head``. ``settings`` are what no shape tells; ``make``
+    builds the model of a configuration.
     """
     for pattern, ours in names.items():
         state = {re.sub(pattern, ours, key): tensor.detach() for key, tensor in state.items()}
@@ -98,7 +106,7 @@ def convert_state_dict(state: dict[str, Tensor], names: Mapping[str, str], **set
     _fill(state, "patch_embedding.projection")
     registers = _tokens(state, grid[0] * grid[1], settings["pool"])
     if settings["pool"] == "attention":
-        _query(state, settings["heads"])
+        _query(state, pool_heads or settings["heads"])
     _head(state, dim, settings["pool"])
     config = config_of(
         **settings,
@@ -113,7 +121,7 @@ def convert_state_dict(state: dict[str, Tensor], names: Mapping[str, str], **set
         layer_scale=1e-5 if "blocks.0.attention.scale" in state else None,
     )
     with torch.device("meta"):  # no memory and no random numbers for what is replaced at once
-        model: Any = build(config)
+        model: Any = make(config)
     check_state(state, model.state_dict())
     copies = {key: tensor.clone() for key, tensor in state.items()}
     model.load_state_dict(copies, assign=True)

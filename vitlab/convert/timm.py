@@ -13,6 +13,7 @@ from minivit.preprocessing import Preprocess
 from minivit.shapes import Size
 from minivit.vit import ViT
 from vitlab.calls import expect
+from vitlab.convert import rotary
 from vitlab.convert.loaded_model import LoadedModel, attempt, fetching, library, ready
 from vitlab.convert.state_dict import convert_state_dict, module_settings
 
@@ -35,7 +36,7 @@ NAMES = {
     r"^head_dist\.": "second_head.",
 }
 POOLS = {"token": "class", "avg": "mean", "map": "attention"}  # timm's, ours
-MODELS = ("VisionTransformer", "VisionTransformerDistilled")
+MODELS = ("VisionTransformer", "VisionTransformerDistilled", "Eva")
 # Modules that our ViT has a part for, or that do nothing in evaluation mode.
 PARTS = {
     *("PatchEmbed", "Sequential", "Block", "Attention", "Mlp", "GluMlp", "LayerScale"),
@@ -59,6 +60,11 @@ def from_timm(module: nn.Module, image_size: Size | None = None) -> ViT:
     theirs: Any = module
     what = next(_differences(theirs), None)
     expect(what is None, "timm's VisionTransformer, as minivit has it", what)
+    if type(module).__name__ == "Eva":
+        model = rotary.from_eva(module, NAMES, POOLS, image_size)
+        if getattr(module, "pretrained_cfg", None):
+            _describe(model, module)
+        return model.train(module.training)
     if image_size is not None:
         module = theirs = deepcopy(theirs)
         theirs.set_input_size(pair(image_size))
@@ -80,22 +86,26 @@ def from_timm(module: nn.Module, image_size: Size | None = None) -> ViT:
 def _differences(model: Any) -> Iterator[str]:
     """What our ViT would compute in another way."""
     kind = type(model).__name__
+    eva = kind == "Eva"
     if kind not in MODELS or not hasattr(model, "patch_embed"):
         yield kind
     for name, part in list(model.named_modules())[1:]:
-        if (part_kind := type(part).__name__) not in PARTS:
+        if (part_kind := type(part).__name__) not in PARTS | (rotary.PARTS if eva else set()):
             yield f"{part_kind} in {name}"
-        if part_kind == "Attention":
+        if part_kind in ("Attention", "EvaAttention", "AttentionRope"):
             norms = (part.q_norm, part.k_norm, part.norm)
             if part.gate is not None or not all(isinstance(p, nn.Identity) for p in norms):
                 yield f"norms or gates inside {name}"
+            if getattr(part, "num_kv_groups", 1) > 1:
+                yield f"keys that heads share in {name}"
     normed = not isinstance(model.fc_norm, nn.Identity)
     differences = {
         f"global_pool={model.global_pool!r}": model.global_pool not in POOLS,
-        "a pool of all tokens, not of the patches alone": model.pool_include_prefix,
+        "a pool of all tokens, not of the patches alone": not eva and model.pool_include_prefix,
         "a norm that no token goes through": normed and kind == "VisionTransformerDistilled",
-        "no norm after the blocks": not normed and isinstance(model.norm, nn.Identity),
-        "no positions": model.pos_embed is None,
+        "no norm after the blocks": not (normed or eva) and isinstance(model.norm, nn.Identity),
+        "no positions": model.pos_embed is None and not eva,
+        "no rotary positions": eva and model.rope is None,
         "images that are padded": model.patch_embed.dynamic_img_pad,
         "a norm of patches": not isinstance(model.patch_embed.norm, nn.Identity),
     }

@@ -1,7 +1,8 @@
 """The residual connections of a model from any library, and how much each adds to the stream.
 
 While a module runs, a tensor appears that is exactly the sum of two others: the skip, which was
-there before, and the branch, which the last call gave.
+there before, and the branch, which the last call gave; or of three, where the last two calls gave a
+branch each, side by side.
 """
 
 from collections.abc import Callable, Iterator
@@ -55,6 +56,22 @@ class _Frame:
                 if skip.shape == branch.shape == total.shape and torch.equal(skip + branch, total):
                     report(self.name(self.calls[calls:]), branch, skip)
                     return
+            if len(tensors) > 2 and self._side_by_side(total, tensors, report):
+                return
+
+    def _side_by_side(
+        self, total: Tensor, tensors: list[tuple[Tensor, int]], report: Report
+    ) -> bool:
+        """Reports the last two branches, if a tensor is the sum of both and what was there."""
+        *skips, (one, first), (two, second) = tensors
+        for skip, calls in reversed(skips):
+            if skip.shape == one.shape == two.shape == total.shape and any(
+                torch.equal(total, added) for added in (skip + one + two, skip + (one + two))
+            ):
+                report(self.name(self.calls[calls:first]), one, skip)
+                report(self.name(self.calls[first:second]), two, skip)
+                return True
+        return False
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from tests.vitlab.tried.by_hand import ends, first, hooked, placed
 from vitlab.instruments import branch_importance, branch_ratios, branch_variance, head_importance
 from vitlab.instruments.importance import By, other_images
 from vitlab.instruments.variance import variance_over_positions
+from vitlab.modern import ParallelBlock
 
 N = 12  # patches
 
@@ -75,6 +76,22 @@ def test_every_order_of_parts_and_norms_is_understood(make, names, part, end):
     seen = ends(model, pictures, [part, names[-1]])
     skip, branch = (x.double().norm(dim=-1) for x in (seen[part][end], seen[names[-1]][1]))
     torch.testing.assert_close(found.ratio[-1], (branch / skip).mean(0), rtol=1e-5, atol=0)
+
+
+def test_branches_side_by_side_are_both_seen_with_what_they_are_added_to():
+    model, pictures = minivit.create("vit_8px", depth=2), torch.rand(2, 1, 8, 8)
+    for i in range(2):
+        model.blocks[i] = ParallelBlock(64, 4, 128)
+    found = branch_ratios(draw(model).eval(), pictures)
+    names = tuple(f"blocks.{i}.{part}" for i in range(2) for part in ("attention", "mlp"))
+    assert found.names == names
+    parts = ends(model, pictures, ["blocks.1", *names[2:]])
+    skip = parts["blocks.1"][0].double().norm(dim=-1)
+    for name, ratio in zip(names[2:], found.ratio[2:], strict=True):
+        known = (parts[name][1].double().norm(dim=-1) / skip).mean(0)
+        torch.testing.assert_close(ratio, known, rtol=1e-5, atol=0)
+    importance = branch_importance(model, pictures, torch.tensor([1, 2]))
+    assert importance.names == names
 
 
 MEASURES = [head_importance, branch_importance]
