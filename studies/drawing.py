@@ -4,7 +4,9 @@
 """
 
 import copy
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -33,7 +35,8 @@ class InContext(DiT):
     def __init__(self, dim: int, depth: int) -> None:
         super().__init__(dim=dim, depth=depth)
         self.blocks = nn.ModuleList(Block(dim, 4, 2 * dim) for _ in range(depth))
-        self.norm, self.modulation = nn.LayerNorm(dim), nn.Identity()
+        self.norm = nn.LayerNorm(dim)
+        del self.modulation
 
     def forward(self, images: Tensor, t: Tensor, labels: Tensor) -> Tensor:
         told = self.time(time_features(t, self.labels.embedding_dim)), self.labels(labels)
@@ -43,7 +46,7 @@ class InContext(DiT):
         return self.images(self.norm(x[:, 2:]))
 
 
-MODELS = {
+MODELS: dict[str, Callable[[], DiT]] = {
     "adaLN-Zero": partial(DiT, **SMALL),
     "in context": partial(InContext, **SMALL),
     "patches of 4": partial(DiT, patch_size=4, **SMALL),
@@ -122,7 +125,8 @@ def drawings(seed: int) -> Figures:
 @torch.no_grad()
 def said(images: Tensor, labels: Tensor) -> Figures:
     """What digits_vit says of drawings, how they vary, how near the nearest digit is."""
-    judge, train = minivit.load("digits_vit"), pixels(load_data("DIGITS").train)
+    judge: Any = minivit.load("digits_vit")
+    train = pixels(load_data("DIGITS").train)
     given = judge(normalised((images.clamp(-1, 1) + 1) / 2, judge.preprocess)).softmax(1)
     return {
         "named": (given.argmax(1) == labels).double().mean(),

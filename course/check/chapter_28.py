@@ -73,16 +73,17 @@ def modulated(attempt: Attempt, normal: Draw) -> None:
     norm = away / (away.square().mean(-1, keepdim=True) + 1e-6).sqrt()
     y = norm * (1 + scale) + shift
     given = [one[:, 0] for one in (shift, scale, gate)]
-    message = "With a gate of zeros the tokens should come back unchanged."
-    attempt.expect_close(attempt(x, *given[:2], 0 * given[2], branch), {x: message})
+    outcomes = {
+        x: "With a gate of zeros the tokens should come back unchanged.",
+        0 * x: "The gate belongs to the branch alone: the tokens are lost where it is zero.",
+    }
+    attempt.expect_close(attempt(x, *given[:2], 0 * given[2], branch), outcomes)
     outcomes = {
         x + gate * branch(y): "With shift, scale and gate the result is wrong.",
         x + gate * branch(norm * scale + shift): "Scale by 1 + scale, so that zeros leave the norm "
         "as it is.",
         x + gate * branch((norm + shift) * (1 + scale)): "Scale first, then shift.",
         x + branch(y): "The gate is not used.",
-        gate * branch(y): "The tokens themselves are not added.",
-        gate * (x + branch(y)): "The gate belongs to the branch alone.",
         x + (1 + gate) * branch(y): "The gate is no 1 + gate: zeros should close the branch.",
         x + branch(gate * y): "The gate comes after the branch.",
         x + gate * branch(x * (1 + scale) + shift): "The tokens are not normalised.",
