@@ -266,3 +266,15 @@ def test_donors_give_parts_as_transplants_do():
     starts = [numbers(live.start(seed)) for seed in live.STARTS]
     own, other = (F.cosine_similarity(numbers(of), start, dim=0) for start in starts)
     assert own > 0.8 and abs(other) < 0.1, "one host is the donor's own start, the other is not"
+
+
+def test_brakes_centre_and_sharpen_a_teachers_scores_and_count_the_groups_it_tells_apart():
+    scores = random(5, 4)
+    for share, temperature in ((0.0, 1.0), (0.6, 0.2), (1.0, 0.05)):
+        expected = ((scores - share * scores.mean(0)) / temperature).softmax(1)
+        (ours,) = asked(("brakes", "targets", scores.tolist(), share, temperature))
+        assert close(ours, expected)
+        (own,) = asked(("brakes", "entropy", expected[0].tolist()))
+        assert abs(own - torch.distributions.Categorical(expected[0]).entropy()) < CLOSE
+        apart = (expected * (expected / expected.mean(0)).log()).sum(1).mean().exp()
+        assert abs(asked(("brakes", "groups", expected.tolist()))[0] - apart) < CLOSE
