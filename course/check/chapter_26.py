@@ -64,24 +64,24 @@ def masked_loss(attempt: Attempt, normal: Draw) -> None:
 @exercise(seed=3)
 def knn_accuracy(attempt: Attempt, normal: Draw) -> None:
     """features [n, d], labels [n], test features [m, d], test labels [m], k -> one number."""
-    x, y = normal(30, 4) * (1 + 4 * normal(30, 1).abs()), normal(25, 4)
-    labels, truth = torch.arange(30) % 3, (torch.arange(25) // 2) % 3
+    x, y = normal(60, 4) * (1 + 4 * normal(60, 1).abs()), normal(97, 4)
+    labels, truth = (x[:, 0] > x[:, 1]).long(), (y[:, 0] > y[:, 1]).long()
     unit = [v / v.norm(dim=1, keepdim=True) for v in (x, y)]
     far = -(y[:, None] - x).norm(dim=2)
 
     def right(scores: Tensor, k: int) -> Tensor:
-        votes = [labels[row.argsort(descending=True)[:k]].bincount(minlength=3) for row in scores]
+        votes = [labels[row.argsort(descending=True)[:k]].bincount(minlength=2) for row in scores]
         return (torch.stack(votes).argmax(1) == truth).double().mean()
 
     cosine = unit[1] @ unit[0].T
     outcomes = {
-        right(cosine, 5): "For 25 test images and five neighbours the fraction is wrong.",
+        right(cosine, 5): "For 97 test images and five neighbours the fraction is wrong.",
         right(cosine, 1): "Only the nearest votes. Let k neighbours vote.",
         right(y @ x.T, 5): "You take the largest product. A long vector then wins: take cosines.",
         right(far, 5): "You take distances. Take cosines, which do not see lengths.",
         right(-cosine, 5): "You take the least similar images.",
         1 - right(cosine, 5): "This is the fraction of errors.",
-        25 * right(cosine, 5): "You count. Give the fraction.",
+        97 * right(cosine, 5): "You count. Give the fraction.",
     }
     attempt.expect_close(attempt(x, labels, y, truth, 5), outcomes)
 
@@ -91,13 +91,13 @@ def ema(attempt: Attempt, normal: Draw) -> None:
     """average and new, of one shape, and momentum -> the new average."""
     old, new = normal(2, 3), normal(2, 3)
     outcomes = {
-        0.9 * old + 0.1 * new: "With a momentum of 0.9 the average is wrong.",
-        0.1 * old + 0.9 * new: "The momentum is what stays of the old average.",
-        0.9 * old + new: "The new part should be weighted by 1 less the momentum.",
+        0.3 * old + 0.7 * new: "With a momentum of 0.3 the average is wrong.",
+        0.7 * old + 0.3 * new: "The momentum is what stays of the old average.",
+        0.3 * old + new: "The new part should be weighted by 1 less the momentum.",
         (old + new) / 2: "The momentum is not used.",
-        0.9 * old: "The new numbers are missing.",
+        0.3 * old: "The new numbers are missing.",
     }
-    attempt.expect_close(attempt(old, new, 0.9), outcomes)
+    attempt.expect_close(attempt(old, new, 0.3), outcomes)
 
 
 @exercise(seed=5)

@@ -67,3 +67,12 @@ WRONG = [
     ("dino_loss", "No gradient reaches the student", frozen),
     ("principal_colours", "from 0 to 1", unscaled),
 ]
+
+EQUIVALENT = [
+    ("knn_accuracy", "rows are what normalize takes by default", "F.normalize(features, dim=1) -> F.normalize(features)", "F.normalize(test_features, dim=1) -> F.normalize(test_features)"),
+    ("knn_accuracy", "the length of a test image's features changes no order", "F.normalize(test_features, dim=1) -> test_features"),
+    ("masked_loss", "both have as many pixels", "layer_norm(patches, patches.shape -> layer_norm(patches, guess.shape"),
+    ("masked_loss", "a square has no sign", "guess[masked], wanted[masked] -> wanted[masked], guess[masked]"),
+    ("principal_colours", "the first three rows are the same", "full_matrices=False -> full_matrices=True", "x, full_matrices=False -> x"),
+    ("principal_colours", "a component's sign is free", "tokens - tokens.mean(0) -> tokens.mean(0) - tokens"),
+]  # fmt: skip

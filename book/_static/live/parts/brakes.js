@@ -27,7 +27,7 @@
     return Math.exp(entropy(mean(rows)) - own);
   }
 
-  function mount({ handle, bars, columns, speech, row }) {
+  function mount({ h, handle, bars, columns, speech, row }) {
     const share = handle({
       label: "Centre subtracted", min: 0, max: 1, step: 0.05, value: 0, words: (v) => `${Math.round(100 * v)} %`,
     }, () => show());
@@ -50,7 +50,7 @@
       say.say(`Entropy ${own.toFixed(2)} of at most ${Math.log(K).toFixed(2)}: ${kind} (${apart.toFixed(1)} groups).`);
     }
     const panels = columns(...images.map((one) => one.element));
-    return { show, element: row(share.element, heat.element, say.element, panels, far.element) };
+    return { show, element: h("div", {}, row(share.element, heat.element), say.element, panels, far.element) };
   }
   return { title: "A teacher's output, centred and sharpened", compute: { targets, entropy, groups }, mount };
 })();
