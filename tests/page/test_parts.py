@@ -338,3 +338,15 @@ def test_sink_spends_as_softmax_with_a_register_a_one_or_sigmoids():
     assert found["softmax"]["unspent"] == found["plus"]["register"] == 0
     (large,) = asked(("sink", "spend", [1000.0, 999.0], "plus"))
     assert close(large["patches"], torch.tensor([1000.0, 999.0], dtype=torch.float64).softmax(0))
+
+
+def test_brakes_centre_and_sharpen_a_teachers_scores_and_count_the_groups_it_tells_apart():
+    scores = random(5, 4)
+    for share, temperature in ((0.0, 1.0), (0.6, 0.2), (1.0, 0.05)):
+        expected = ((scores - share * scores.mean(0)) / temperature).softmax(1)
+        (ours,) = asked(("brakes", "targets", scores.tolist(), share, temperature))
+        assert close(ours, expected)
+        (own,) = asked(("brakes", "entropy", expected[0].tolist()))
+        assert abs(own - torch.distributions.Categorical(expected[0]).entropy()) < CLOSE
+        apart = (expected * (expected / expected.mean(0)).log()).sum(1).mean().exp()
+        assert abs(asked(("brakes", "groups", expected.tolist()))[0] - apart) < CLOSE

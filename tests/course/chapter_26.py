@@ -1,0 +1,78 @@
+"""Chapter 26: answers that learners might give."""
+
+import torch
+import torch.nn.functional as F
+
+
+def random_mask(noise, kept):
+    ranks = (noise[:, :, None] > noise[:, None]).sum(2)
+    places = torch.zeros_like(ranks).scatter(
+        1, ranks, torch.arange(noise.shape[1]).expand_as(ranks)
+    )
+    return places[:, :kept], ranks
+
+
+def masked_loss(guess, patches, masked):
+    std, mean = torch.std_mean(patches, -1, correction=0, keepdim=True)
+    wanted = (patches - mean) / (std**2 + 0.01) ** 0.5
+    return F.mse_loss(guess[masked], wanted[masked])
+
+
+def knn_accuracy(features, labels, test_features, test_labels, k):
+    right = 0
+    for x, label in zip(test_features, test_labels, strict=True):
+        near = F.cosine_similarity(features, x[None], dim=1).topk(k).indices
+        right += int(labels[near].bincount().argmax() == label)
+    return right / len(test_labels)
+
+
+def ema(average, new, momentum):
+    return new + momentum * (average - new)
+
+
+def dino_loss(student, teacher, centre, student_temperature, teacher_temperature):
+    with torch.no_grad():
+        targets = F.softmax((teacher - centre) / teacher_temperature, -1)
+    losses = [F.cross_entropy(student[i] / student_temperature, targets[1 - i]) for i in (0, 1)]
+    return sum(losses) / 2
+
+
+def principal_colours(tokens):
+    x = tokens - tokens.mean(0, keepdim=True)
+    values, vectors = torch.linalg.eigh(x.T @ x)
+    scores = x @ vectors[:, [-1, -2, -3]]
+    scores = scores - scores.min(0).values
+    return scores / scores.max(0).values
+
+
+def attached(student, teacher, centre, student_temperature, teacher_temperature):
+    targets = F.softmax((teacher - centre) / teacher_temperature, -1)
+    logs = F.log_softmax(student / student_temperature, -1)
+    return -(targets.flip(0) * logs).sum(-1).mean()
+
+
+def frozen(student, teacher, centre, student_temperature, teacher_temperature):
+    return attached(student.detach(), teacher, centre, student_temperature, teacher_temperature)
+
+
+def unscaled(tokens):
+    x = tokens - tokens.mean(0)
+    return x @ torch.linalg.svd(x)[2][:3].mT
+
+
+WRONG = [
+    ("random_mask", "Return two tensors", lambda noise, kept: (noise.argsort(1),)),
+    ("random_mask", "of type Tensor", lambda noise, kept: noise.argsort(1)[:, :kept]),
+    ("dino_loss", "A gradient reaches the teacher", attached),
+    ("dino_loss", "No gradient reaches the student", frozen),
+    ("principal_colours", "from 0 to 1", unscaled),
+]
+
+EQUIVALENT = [
+    ("knn_accuracy", "rows are what normalize takes by default", "F.normalize(features, dim=1) -> F.normalize(features)", "F.normalize(test_features, dim=1) -> F.normalize(test_features)"),
+    ("knn_accuracy", "the length of a test image's features changes no order", "F.normalize(test_features, dim=1) -> test_features"),
+    ("masked_loss", "both have as many pixels", "layer_norm(patches, patches.shape -> layer_norm(patches, guess.shape"),
+    ("masked_loss", "a square has no sign", "guess[masked], wanted[masked] -> wanted[masked], guess[masked]"),
+    ("principal_colours", "the first three rows are the same", "full_matrices=False -> full_matrices=True", "x, full_matrices=False -> x"),
+    ("principal_colours", "a component's sign is free", "tokens - tokens.mean(0) -> tokens.mean(0) - tokens"),
+]  # fmt: skip
