@@ -18,7 +18,7 @@ from course.quiz import Item, bank
 
 PLAN = "\n".join(
     (BOOK / f"teaching/{name}.md").read_text(encoding="utf-8")
-    for name in ("course", "course_second_half")
+    for name in ("course", "course_second_half", "course_since_2021")
 )
 WEEKS = re.findall(r"(?m)^(## Week \d+\. (?:.|\n)*?)(?=^# |^## |\Z)", PLAN)
 QUESTION = re.compile(r"([^.:;?]+\?)")
@@ -119,9 +119,10 @@ def deck(name: str) -> str:
     title = re.match(r"## (.*)", week)[1]
     aim = " ".join(re.search(r"\*\*Aim\.\*\* ((?:.|\n(?!\n))+)", week)[1].split())
     plan = (BOOK / "teaching/plan.md").read_text(encoding="utf-8")
-    question = re.search(rf"(?m)^\| {name.removeprefix('week_')} \| `([\w-]+)` \|$", plan)[1]
+    chosen = re.findall(rf"(?m)^\| {name.removeprefix('week_')} \| `([\w-]+)` \|$", plan)
     names = list(dict.fromkeys(READ.findall(week)))
-    (item,) = (one for one in bank() if one.id == question)
+    mine = [one for one in bank() if one.chapter in names]
+    item = next(one for one in mine if one.id in chosen or not (chosen or one.code))
     slides = [*in_class(week), *formula(names), *stub(week, names), *wrong(names), *vote(item)]
     return "\n".join(
         [f"---\ntitle: {json.dumps(title)}\nsubtitle: {json.dumps(aim)}\n---\n", *slides]
