@@ -13,19 +13,15 @@ def flow_example(attempt: Attempt, normal: Draw) -> None:
     noise, images = normal(2, 3, 4, 5), normal(2, 3, 4, 5)
     t = torch.tensor([0.25, 0.625])
     at = t[:, None, None, None]
-    points, velocities = (1 - at) * noise + at * images, images - noise
+    points, turned = (1 - at) * noise + at * images, at * noise + (1 - at) * images
+    velocities = images - noise
     outcomes = {
-        torch.stack([points, velocities]): "For two images of three channels, with times of their "
-        "own, a point or a velocity is wrong.",
-        torch.stack([at * noise + (1 - at) * images, -velocities]): "At t = 0 it should be noise, "
-        "at t = 1 the image: time runs the other way.",
-        torch.stack([at * noise + (1 - at) * images, velocities]): "Points are the wrong way round:"
-        " at t = 0 there should be noise.",
+        torch.stack([points, velocities]): "For two images, a point or a velocity is wrong.",
+        torch.stack([turned, -velocities]): "Time runs the other way: at t = 0 there is noise.",
+        torch.stack([turned, velocities]): "The points are turned round: at t = 0 there is noise.",
         torch.stack([points, -velocities]): "The velocity points from the image to the noise.",
-        torch.stack([points, images]): "The second is the image. The velocity leads from the noise "
-        "to it.",
-        torch.stack([points, images - points]): "The velocity leads from the noise to the image, "
-        "not from the point.",
+        torch.stack([points, images]): "The second is the image. The velocity leads to it.",
+        torch.stack([points, images - points]): "The velocity leads from the noise, not the point.",
         torch.stack([noise + at * images, velocities]): "The noise does not fade: it has 1 - t.",
         torch.stack([velocities, points]): "First the points, then the velocities.",
     }
@@ -47,9 +43,8 @@ def time_features(attempt: Attempt) -> None:
         features(equal): "For three times and dim 8 a feature is wrong.",
         features(equal, "sc"): "First all cosines, then all sines.",
         features(equal, side=False): "All cosines, then all sines, not in turn.",
-        features(torch.linspace(1, 1000, 4)): "The rates rise in equal steps. They should rise in "
-        "equal ratios: 1, 10, 100, 1000 for dim 8.",
-        features(1 / equal): "The rates fall below 1: t itself is at most 1 and would hardly turn.",
+        features(torch.linspace(1, 1000, 4)): "The rates rise in equal steps, not equal ratios.",
+        features(1 / equal): "The rates fall from 1. They should rise from 1 to 1000.",
         features(equal.flip(0)): "The first rate is 1, the last 1000.",
         features(1000 ** (torch.arange(4) / 4)): "The last rate should be 1000 itself.",
         features(2 * torch.pi * equal): "The angle is t times the rate, without 2 pi.",
@@ -80,8 +75,7 @@ def modulated(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(x, *given[:2], 0 * given[2], branch), outcomes)
     outcomes = {
         x + gate * branch(y): "With shift, scale and gate the result is wrong.",
-        x + gate * branch(norm * scale + shift): "Scale by 1 + scale, so that zeros leave the norm "
-        "as it is.",
+        x + gate * branch(norm * scale + shift): "Scale by 1 + scale: zeros change nothing.",
         x + gate * branch((norm + shift) * (1 + scale)): "Scale first, then shift.",
         x + branch(y): "The gate is not used.",
         x + (1 + gate) * branch(y): "The gate is no 1 + gate: zeros should close the branch.",
@@ -93,34 +87,31 @@ def modulated(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(x, *given, branch), outcomes)
 
 
+def velocity(x: Tensor, t: float) -> Tensor:
+    """One that depends on place and time."""
+    return x * t + torch.tensor([0.4, -1.3, 2.1]) * t**2 + 1
+
+
 @exercise("batch, numbers", seed=2)
 def euler(attempt: Attempt, normal: Draw) -> None:
     """A function of x and t, x [batch, ...], steps -> as x, at t = 1."""
-    x, pull = normal(2, 3), normal(3)
+    x, quarters = normal(2, 3), [0.0, 0.25, 0.5, 0.75]
+    attempt.applied = lambda function, x, steps: function(velocity, x, steps)
 
-    def way(times: list[float], size: float, start: Tensor = x) -> Tensor:
+    def way(times: list[float], size: float = 0.25) -> Tensor:
+        y = x
         for t in times:
-            start = start + size * (start * t + pull * t**2 + 1)
-        return start
+            y = y + size * velocity(y, t)
+        return y
 
-    def velocity(x: Tensor, t: float) -> Tensor:
-        return x * t + pull * t**2 + 1
-
-    def applied(function, x: Tensor, steps: int) -> Tensor:
-        return function(velocity, x, steps)
-
-    attempt.applied = applied
-    quarters = [0.0, 0.25, 0.5, 0.75]
     outcomes = {
-        way(quarters, 0.25): "After four steps the result is wrong.",
-        way(
-            [0.25, 0.5, 0.75, 1.0], 0.25
-        ): "Each step uses the velocity at its beginning: the first at t = 0.",
+        way(quarters): "After four steps the result is wrong.",
+        way([0.25, 0.5, 0.75, 1.0]): "A step takes the velocity at its beginning: first at t = 0.",
         way(quarters, 1): "A step is 1 / steps long.",
-        way([0.0, 1 / 3, 2 / 3, 1.0], 0.25): "With four steps t is 0, 1/4, 1/2, 3/4.",
-        way([0.0, 1.0, 2.0, 3.0], 0.25): "t runs from 0 to 1, not over the numbers of the steps.",
-        way([0.0] * 4, 0.25): "t stays at 0.",
-        way(quarters[:3], 0.25): "One step is missing.",
+        way([0.0, 1 / 3, 2 / 3, 1.0]): "With four steps t is 0, 1/4, 1/2, 3/4.",
+        way([0.0, 1.0, 2.0, 3.0]): "t runs from 0 to 1, not over the numbers of the steps.",
+        way([0.0] * 4): "t stays at 0.",
+        way(quarters[:3]): "One step is missing.",
         way(quarters, -0.25): "The steps go backwards.",
     }
     attempt.expect_close(attempt(x, 4), outcomes)
@@ -130,10 +121,8 @@ def euler(attempt: Attempt, normal: Draw) -> None:
 @exercise("batch, numbers", seed=6)
 def heun(attempt: Attempt, normal: Draw) -> None:
     """A function of x and t, x [batch, ...], steps -> as x, at t = 1."""
-    x, pull = normal(2, 3), normal(3)
-
-    def velocity(x: Tensor, t: float) -> Tensor:
-        return x * t + pull * t**2 + 1
+    x = normal(2, 3)
+    attempt.applied = lambda function, x, steps: function(velocity, x, steps)
 
     def way(first: float = 0.5, back: bool = True, ahead: float = 1.0, late: float = 1.0) -> Tensor:
         y = x
@@ -144,16 +133,16 @@ def heun(attempt: Attempt, normal: Draw) -> None:
             y = (y if back else there) + mean / 3
         return y
 
-    attempt.applied = lambda function, x, steps: function(velocity, x, steps)
     outcomes = {
         way(): "After three steps the result is wrong.",
         way(first=1.0): "This is Euler's step: the second velocity is not used.",
         way(first=0.0): "The first velocity is not used. Take the mean of both.",
         way(back=False): "After the trial step, go back: the step starts where it began.",
-        way(late=0.0): "The second velocity is asked for at the time where the trial step ends.",
-        way(ahead=0.0): "The second velocity is asked for at the place where the trial step ends.",
-        way(first=0.0, ahead=0.5, late=0.5): "This looks half a step ahead (the midpoint method). "
-        "Look a whole step ahead.",
+        way(late=0.0): "Ask for the second velocity at the time where the trial step ends.",
+        way(ahead=0.0): "Ask for the second velocity at the place where the trial step ends.",
+        way(
+            first=0.0, ahead=0.5, late=0.5
+        ): "This looks half a step ahead. Look a whole one ahead.",
     }
     attempt.expect_close(attempt(x, 3), outcomes)
 
@@ -164,11 +153,9 @@ def guided(attempt: Attempt, normal: Draw) -> None:
     told, free, scale = normal(2, 3), normal(2, 3), 2.5
     outcomes = {
         free + scale * (told - free): "At scale 2.5 the velocity is wrong.",
-        told + scale * (told - free): "At scale 1 the label's velocity should come back as it is: "
-        "this is Ho and Salimans's w, which is scale - 1.",
+        told + scale * (told - free): "This is Ho and Salimans's w, which is scale - 1.",
         told + scale * (free - told): "This leads away from the label.",
-        scale * told
-        + free: "Both velocities are added; their difference says what the label does.",
+        free + scale * told: "Take the difference: it says what the label does.",
         scale * (told - free): "The velocity without the label is missing.",
         scale * told: "Velocity without the label is not used.",
     }
@@ -197,19 +184,18 @@ def exact_velocity(attempt: Attempt, normal: Draw) -> None:
     points, images, t = normal(3, 4), normal(5, 4), 0.35
     squares = torch.stack([(points - t * one).square().sum(1) for one in images], 1)
 
-    def velocity(scores: Tensor, past: float = 1 - t) -> Tensor:
+    def mean(scores: Tensor, past: float = 1 - t) -> Tensor:
         return (torch.exp(scores) / torch.exp(scores).sum(1, keepdim=True) @ images - points) / past
 
     wide = 2 * (1 - t) ** 2
     outcomes = {
-        velocity(-squares / wide): "For three points and five images at t = 0.35 it is wrong.",
-        velocity(-squares / wide, 1.0): "Divide by the time that is left, 1 - t.",
-        velocity(-squares / wide, t): "Divide by the time that is left, 1 - t, not by t.",
-        velocity(-squares / (1 - t) ** 2): "A normal density has 2 in its exponent.",
-        velocity(-squares / 2): "The noise in a point has the deviation 1 - t.",
-        velocity(-squares / (2 * (1 - t))): "The deviation 1 - t enters squared.",
-        velocity(squares / wide): "Near images should weigh more: the exponent's sign is wrong.",
-        velocity(-torch.cdist(points, images).square() / wide): "At time t an image has come to t "
-        "times itself.",
+        mean(-squares / wide): "For three points and five images at t = 0.35 it is wrong.",
+        mean(-squares / wide, 1.0): "Divide by the time that is left, 1 - t.",
+        mean(-squares / wide, t): "Divide by the time that is left, 1 - t, not by t.",
+        mean(-squares / (1 - t) ** 2): "A normal density has 2 in its exponent.",
+        mean(-squares / 2): "The noise in a point has the deviation 1 - t.",
+        mean(-squares / (2 * (1 - t))): "The deviation 1 - t enters squared.",
+        mean(squares / wide): "Near images should weigh more: the exponent's sign is wrong.",
+        mean(-torch.cdist(points, images).square() / wide): "Compare points with t times images.",
     }
     attempt.expect_close(attempt(points, t, images), outcomes)

@@ -5,6 +5,7 @@
   const NONE = 10; // the label that says nothing
   const ROWS = 2, COLUMNS = 5, GAP = 1; // of drawings, pixels between them
   const GREY = 128;
+  const REST = 150; // milliseconds
 
   const silu = (x) => x.map((v) => v / (1 + Math.exp(-v)));
 
@@ -94,18 +95,25 @@
     const time = handle({ label: "Time", min: 0, max: 1, step: 0.01, value: 0,
       words: (t) => t.toFixed(2) }, () => show());
     const stage = image("Ten drawings, from ten noises", "Ten images of 8 by 8 pixels");
-    let model = null, starts = range(ROWS * COLUMNS).map(noise), stages = [starts];
+    let model = null, rest = 0, starts = range(ROWS * COLUMNS).map(noise), stages = [starts];
 
+    /** Begins once the hand rests: what is drawn meanwhile would be in vain. */
     async function go() {
+      const busy = (yes) => stage.frame.setAttribute("aria-busy", yes);
+      often(0, null, () => {}); // ends what is being drawn
+      busy(true);
+      say.say(model ? "Drawing \u2026" : "The model is being loaded \u2026");
       try {
-        if (!model) {
-          say.say("The model is being loaded \u2026");
-          await load("digits_dit.js");
-          model = engine.open(minivitModels.digits_dit);
-        }
+        await load("digits_dit.js");
+        model ??= engine.open(minivitModels.digits_dit);
       } catch (error) {
+        busy(false);
         return say.say(error.message);
       }
+      clearTimeout(rest);
+      rest = setTimeout(() => draw(busy), REST);
+    }
+    function draw(busy) {
       const n = steps.value, digit = Number(label.value), scale = guidance.value;
       const all = starts.length;
       stages = [starts];
@@ -116,7 +124,7 @@
         const i = Math.floor(k / all); // steps that all have taken
         time.value = i / n;
         show(n);
-        stage.frame.setAttribute("aria-busy", i < n);
+        busy(i < n);
         if (i == n) say.say(ended(n, digit, scale));
       });
     }
