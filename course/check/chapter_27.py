@@ -121,7 +121,7 @@ def shifted(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(x, gap, 0.3), outcomes)
 
 
-@exercise(seed=5)
+@exercise(seed=26)
 def recall_at_k(attempt: Attempt, normal: Draw) -> None:
     """scores [n, n], k -> one number."""
     scores = normal(7, 7) + 1.2 * torch.eye(7)

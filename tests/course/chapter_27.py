@@ -58,3 +58,7 @@ WRONG = [
     ("bag_of_words", "order of words", by_length),
     ("recall_at_k", "every image finds", always_two),
 ]
+
+EQUIVALENT = [
+    ("bag_of_words", "words have numbers from 1", "captions > 0 -> captions != 0"),
+]
