@@ -1,6 +1,7 @@
 """What the drawings of chapters compute, beside the package and torch."""
 
 import copy
+import math
 
 import pytest
 import torch
@@ -110,6 +111,24 @@ def test_fibre_changes_patches_and_norms_them_as_the_chapter_does():
         (change,) = asked(("fibre", "change", *(x.tolist() for x in normed)))
         assert abs(change - gap) < 1e-12
         assert (gap < 1e-9) == (contrast == 0), "the mean alone is lost"
+
+
+def test_gap_loses_on_its_rings_what_torch_says_and_a_mistake_makes_room_for_a_gap():
+    for degrees, exchanged, scale in ((0, False, 10), (25, True, 100), (60, True, 4)):
+        (clouds,) = asked(("gap", "rings", degrees, exchanged))
+        a, b = (torch.tensor(clouds[key], dtype=torch.float64) for key in ("images", "texts"))
+        assert close(a.norm(dim=1).tolist(), torch.ones(8, dtype=torch.float64))
+        assert abs((a.mean(0) - b.mean(0)).norm() - 2 * math.sin(math.radians(degrees))) < 0.1
+        own = torch.arange(8)
+        expected = F.cross_entropy(scale * a @ b.T, own) + F.cross_entropy(scale * b @ a.T, own)
+        loss, named = asked(("gap", "loss", clouds, scale), ("gap", "named", clouds))
+        assert abs(loss - expected / 2) < CLOSE and named == 8 - 2 * exchanged
+    best = {}
+    for exchanged in (False, True):
+        all_rings = asked(*(("gap", "rings", k, exchanged) for k in range(0, 81, 5)))
+        losses = asked(*(("gap", "loss", clouds, 100) for clouds in all_rings))
+        best[exchanged] = losses.index(min(losses))
+    assert best[False] == 0 < best[True]
 
 
 def test_unseen_is_what_the_embedding_maps_to_nothing():

@@ -44,6 +44,7 @@ SURVEYS = {
                   dict(SEEDS=ONE, SHAPE_SEEDS=ONE, READOUTS=1, FEW=50, LONGER=1)),
     "generated_inputs": (["real pictures", "vit, blur and crops", "resnet, waves", "vit, waves, no views"], dict(STEPS=2)),
     "hybrids": (["011, shapes", "begin, shapes", "flat 100, shapes"], dict(SEEDS=range(2), STEPS=2)),
+    "images_and_words": (["softmax 48, 3 x", "sigmoid 8", "softmax at 100"], dict(SEEDS=ONE, STEPS=2)),
     "inversion_and_training": (["ViT, no MLP", "ResNet"], dict(SEEDS=ONE, STEPS=2, BUDGET=5)),
     "inversion_at_scale": (["vit_b_32 block 1 untrained"], dict(EVALUATIONS=23, MODELS={"vit_b_32": (32, "", (1,))})),
     "inversion_by_depth": (["cifar10_vit_gap", "resnet_32px untrained"], dict(DEPTH_STEPS=2)),
