@@ -24,7 +24,7 @@ WEEKS = re.findall(r"(?m)^(## Week \d+\. (?:.|\n)*?)(?=^# |^## |\Z)", PLAN)
 QUESTION = re.compile(r"([^.:;?]+\?)")
 READ = re.compile(r"<\.\./(\d\d_\w+)>")
 BULLET = re.compile(r"(?m)^- (\d+) min: ((?:.|\n(?!-|\n))+)")
-FORMULA = re.compile(r"\$\$((?:(?!\$\$).|\n)+?)\\tag\{[\d.]+\}((?:(?!\$\$).|\n)*?)\$\$")
+FORMULA = re.compile(r"\$\$((?:(?!\$\$).|\n)+?)(?:\\tag\{[\d.]+\}((?:(?!\$\$).|\n)*?))?\$\$")
 KNOWN = {"torch": torch, "F": torch.nn.functional, "math": math} | vars(einops)
 NAMES = [f"week_{number}" for number in range(1, len(WEEKS) + 1)]
 
@@ -56,10 +56,10 @@ def in_class(week: str) -> list[str]:
 
 
 def formula(names: list[str]) -> list[str]:
-    """The first numbered formula of these chapters, and the sentence before it."""
+    """The first formula of these chapters that has a line, and the sentence before it."""
     for cell in (cell for name in names for cell in cells(BOOK / f"{name}.ipynb")):
         if "### Exercise" not in cell.source and (found := FORMULA.search(cell.source)):
-            tex = " ".join((found[1] + found[2]).split())
+            tex = " ".join((found[1] + (found[2] or "")).split())
             before = re.sub("<a.*?</a>|(?m:^#.*$)", "", plain(cell.source[: found.start()]))
             last = re.split(r"(?<=[.?:]) ", " ".join(before.split()))[-1]
             body = f"{last}\n\n::: formula\n$${tex}$$\n:::"
