@@ -17,8 +17,8 @@ from minivit.parts import GatedMLP, add_layer_scale
 from studies.runner.survey import Figures, Survey
 from studies.shared.lengths import at_best_rate, named
 from studies.shared.training import fitted
+from vitlab.convert.modern import ParallelBlock, RotaryAttention, Rotation, axial_angles
 from vitlab.data import load_data
-from vitlab.modern import ParallelBlock, RotaryAttention, Rotation, axial_angles
 from vitlab.training import Recipe, evaluate, train
 
 SEEDS = range(5)

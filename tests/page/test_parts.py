@@ -17,9 +17,11 @@ from minivit.positions import sincos_1d, sincos_2d
 from tests.page.conftest import images, model, node
 from tests.parity import random
 from vitlab import dit
+
+
+from vitlab.convert.modern import Rotation, axial_angles
 from vitlab.convert.page import rounded
 from vitlab.instruments.distance import patch_distances
-from vitlab.modern import Rotation, axial_angles
 
 CLOSE = 1e-10  # both sides compute in float64, but where a test says otherwise
 RUN = """

@@ -10,7 +10,7 @@ import minivit
 import vitlab
 from tests.foreign import timms
 from tests.parity import draw, random
-from vitlab.modern import ParallelBlock, RotaryAttention, Rotation, axial_angles
+from vitlab.convert.modern import ParallelBlock, RotaryAttention, Rotation, axial_angles
 
 
 def test_axial_angles_are_timms_and_tokens_before_the_patches_are_not_turned():

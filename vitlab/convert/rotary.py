@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from minivit.patches import pair
 from minivit.shapes import Size
 from minivit.vit import ViT
+from vitlab.convert.modern import RotaryViT, Rotation
 from vitlab.convert.state_dict import convert_state_dict, module_settings
-from vitlab.modern import RotaryViT, Rotation
 
 # Parts of a key of timm's EVA beside those of its ViT: timm's, ours.
 EVA = {

@@ -17,10 +17,10 @@ from tests.vitlab.instruments import models
 from tests.vitlab.instruments.models import HEADS, MODELS, Scaled, everybodys, images
 from tests.vitlab.tried.architectures import HF
 from tests.vitlab.tried.by_hand import ends, first, hooked, placed
+from vitlab.convert.modern import ParallelBlock
 from vitlab.instruments import branch_importance, branch_ratios, branch_variance, head_importance
 from vitlab.instruments.importance import By, other_images
 from vitlab.instruments.variance import variance_over_positions
-from vitlab.modern import ParallelBlock
 
 N = 12  # patches
 
