@@ -168,3 +168,25 @@ def principal_colours(attempt: Attempt, normal: Draw) -> None:
     }
     attempt.expect_close(found, outcomes)
     attempt.expect(bool((found.amax(0) - found.amin(0) > 0.999).all()), "Each goes from 0 to 1.")
+
+
+@exercise("parts", seed=7)
+def loss_parts(attempt: Attempt, normal: Draw) -> None:
+    """targets [batch, outputs] and the student's logarithms, likewise -> entropy and divergence."""
+    scores, others = normal(3, 4), normal(3, 4)
+    p, q = (x.exp() / x.exp().sum(1, keepdim=True) for x in (scores, others))
+    own, cross = -(p * p.log()).sum() / 3, -(p * q.log()).sum() / 3
+    outcomes = {
+        torch.stack([own, cross - own]): "For three images entropy or divergence is wrong.",
+        torch.stack([cross - own, own]): "Entropy comes first, then the divergence.",
+        torch.stack([own, cross]): "The second is the whole loss. Subtract the entropy.",
+        torch.stack([own, own - cross]): "A divergence is never negative.",
+        torch.stack([own, cross - own]) * 3: "Take the mean over images.",
+        torch.stack([own, cross - own]) / 4: "Sum over the outputs.",
+        torch.stack([-(q * q.log()).sum() / 3, cross + (q * q.log()).sum() / 3]): "The entropy is "
+        "the target's, not the student's.",
+    }
+    attempt.expect_close(attempt(p, q.log()), outcomes)
+    one = torch.tensor([[1.0, 0, 0], [0, 0, 1]])
+    found = attempt(one, normal(2, 3).log_softmax(1), if_not_finite="0 ln 0 should be 0.")
+    attempt.expect(found[0].abs() < 1e-6, "The entropy of a certain output should be 0.")

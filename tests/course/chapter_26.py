@@ -45,6 +45,17 @@ def principal_colours(tokens):
     return scores / scores.max(0).values
 
 
+def loss_parts(targets, logs):
+    whole = F.cross_entropy(logs, targets)
+    apart = F.kl_div(logs, targets, reduction="batchmean")
+    return torch.stack([whole - apart, apart])
+
+
+def logarithms(targets, logs):
+    own = -(targets * targets.log()).sum(1).mean()
+    return torch.stack([own, -(targets * logs).sum(1).mean() - own])
+
+
 def attached(student, teacher, centre, student_temperature, teacher_temperature):
     targets = F.softmax((teacher - centre) / teacher_temperature, -1)
     logs = F.log_softmax(student / student_temperature, -1)
@@ -66,6 +77,7 @@ WRONG = [
     ("dino_loss", "A gradient reaches the teacher", attached),
     ("dino_loss", "No gradient reaches the student", frozen),
     ("principal_colours", "from 0 to 1", unscaled),
+    ("loss_parts", "0 ln 0 should be 0", logarithms),
 ]
 
 EQUIVALENT = [
@@ -74,5 +86,6 @@ EQUIVALENT = [
     ("masked_loss", "both have as many pixels", "layer_norm(patches, patches.shape -> layer_norm(patches, guess.shape"),
     ("masked_loss", "a square has no sign", "guess[masked], wanted[masked] -> wanted[masked], guess[masked]"),
     ("principal_colours", "the first three rows are the same", "full_matrices=False -> full_matrices=True", "x, full_matrices=False -> x"),
+    ("loss_parts", "of two axes the last is number 1", "targets).sum(-1) -> targets).sum(1)", "logs).sum(-1) -> logs).sum(1)"),
     ("principal_colours", "a component's sign is free", "tokens - tokens.mean(0) -> tokens.mean(0) - tokens"),
 ]  # fmt: skip
