@@ -23,7 +23,7 @@ FLOORS = {
         *["families", "files", "catalogue", "loading"],
     ],
     "vitlab": [
-        *["extras", "rendering", "boundary", "calls", "modern", "dit"],
+        *["extras", "rendering", "boundary", "calls", "dit"],
         *["krylov", "instruments", "inversion"],
         *["figures", "convert", "data", "training", "claims", "commands"],
     ],
@@ -40,7 +40,7 @@ class Part(NamedTuple):
 PARTS = {
     "minivit": Part(["minivit"], 3_900, 27),
     "vitlab": Part(["vitlab"], 11_990, 110),
-    **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][6:]},
+    **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][5:]},
     "course": Part(["course"], 9_900),
     "studies": Part(["studies"], 5_350),
     "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_705),

@@ -17,8 +17,6 @@ from minivit.positions import sincos_1d, sincos_2d
 from tests.page.conftest import images, model, node
 from tests.parity import random
 from vitlab import dit
-
-
 from vitlab.convert.modern import Rotation, axial_angles
 from vitlab.convert.page import rounded
 from vitlab.instruments.distance import patch_distances

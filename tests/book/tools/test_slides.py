@@ -126,7 +126,10 @@ def test_a_week_has_its_session_a_formula_a_stub_a_wrong_answer_and_a_vote(name)
     titles = re.findall(r"(?m)^## (.+?) \{timing=(\d+)\}$", deck)
     assert len(NOTES.findall(deck)) == len(titles) and sum(int(s) for _, s in titles) >= 90 * 60
     *_, formula, stub, wrong, vote = [title for title, _ in titles]
-    assert formula == "The formula" or int(name.removeprefix("week_")) in (14, 17)  # none stands alone
+    assert formula == "The formula" or int(name.removeprefix("week_")) in (
+        14,
+        17,
+    )  # none stands alone
     assert (stub, vote) == ("Yours to write", "Vote")
     assert "raise NotImplementedError" in deck and "Right: " in deck
     assert len(deck.split(wrong)[1].split("\n> ")[1].split("\n")[0]) > 20
