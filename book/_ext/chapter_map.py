@@ -1,6 +1,7 @@
 """Sphinx directives ``chapter-map`` and ``visits``: the book at a glance, and ways through it."""
 
 import re
+from itertools import islice
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -8,7 +9,10 @@ from sphinx.util.docutils import SphinxDirective
 
 from book._ext.chapters import length, load_map, names, notebook
 from book._ext.claims import note_dependencies, verdicts
+from book._ext.figure_downloads import SMALL
+from book._ext.figures import STORED, figures, picture, scaled
 from book._ext.ledger_page import word
+from book._ext.pages import html
 from course.claims.card import css_class
 from course.claims.rows import load
 
@@ -36,7 +40,7 @@ class ChapterMap(SphinxDirective):
 
 
 def _card(name: str, chapter: dict) -> nodes.list_item:
-    """One chapter, with a stroke for each of its claims, coloured by its verdict."""
+    """One chapter: its first figure, and a stroke for each claim, coloured by its verdict."""
     needs = re.sub(r", (\d+)$", r" and \1", ", ".join(map(str, chapter["needs"])))
     facts = (f"Needs {needs}. " if needs else "") + str(length(notebook(name)))
     claims = [claim.id for claim in load().claims.values() if claim.chapter == name]
@@ -48,7 +52,15 @@ def _card(name: str, chapter: dict) -> nodes.list_item:
     strip += nodes.inline("", count, classes=["map-count"])
     title = nodes.paragraph("", "", _link(name), classes=["map-title"])
     minutes = nodes.paragraph("", facts, classes=["map-facts"])
-    return nodes.list_item("", title, nodes.paragraph("", chapter["question"]), minutes, strip)
+    opening = (
+        scaled(f"{one[:2]}-{cell.id}", *shown, SMALL)
+        for one, cell, data in figures()
+        if one == name and (shown := picture(cell, data))
+    )
+    first = [html(copy.tag(f"../{STORED}", 'class="map-picture" ')) for copy in islice(opening, 1)]
+    return nodes.list_item(
+        "", *first, title, nodes.paragraph("", chapter["question"]), minutes, strip
+    )
 
 
 class Visits(SphinxDirective):

@@ -6,6 +6,7 @@ Those that ``book.tools.figures`` has drawn again are there as SVG, and as PNG f
 import re
 import shutil
 import zipfile
+from itertools import groupby
 from pathlib import Path
 
 from docutils import nodes
@@ -17,6 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 from book._ext.chapters import notebook
 from book._ext.figures import STORED, figures, picture, scaled, with_figures
 from book._ext.pages import from_template, html, when_built
+from book.tools import portable
 from book.tools.address import FIGURES, ROOT
 from book.tools.notebooks import figure_name
 from course.claims.cite import citation
@@ -29,6 +31,7 @@ FIGURE = re.compile(
     re.DOTALL,
 )
 TO_A_FIGURE = {"refdomain": "std", "reftype": "numref", "refexplicit": False, "refwarn": True}
+SENTENCE = re.compile(r".*?[.:?!](?= [A-Z(]|$)|.+")  # the first, or all
 NUMBER = re.compile(r'<span class="caption-number">(.*?)\s*</span>')
 
 
@@ -58,27 +61,43 @@ def offer(app: Sphinx, page: str, template: str, context: dict, doctree: object)
 
 
 class FiguresToTake(SphinxDirective):
-    """Every figure, small, with its number, which leads to it, and how its caption begins."""
+    """Every figure by chapter, small, with its number, which leads to it, and what it shows."""
 
     def run(self) -> list[nodes.Node]:
+        archive = f'<p><a href="../{PLACE}/figures.zip" download>All of them in one file</a></p>'
+        return [html(archive)] * any(FIGURES.glob("*.svg")) + [
+            self.section(chapter, [(cell, data) for _, cell, data in group])
+            for chapter, group in groupby(figures(), lambda figure: figure[0])
+        ]
+
+    def section(self, chapter: str, pictures: list[tuple]) -> nodes.section:
+        """The figures of a chapter, or of a page of recipes."""
+        self.env.note_dependency(str(notebook(chapter)))
+        own = portable.cells(notebook(chapter))
+        title = own[0].source.partition("\n")[0].strip("# ")
+        captions = {
+            figure_name(cell): cell.metadata.mystnb.figure.caption
+            for cell in own
+            if figure_name(cell)
+        }
         listing = nodes.bullet_list(classes=["figures-to-take"])
-        for chapter, cell, data in figures():
-            self.env.note_dependency(str(notebook(chapter)))
+        for cell, data in pictures:
             name = figure_name(cell)
             link = addnodes.pending_xref("", nodes.literal("", name), **TO_A_FIGURE)
             link["reftarget"], link["refdoc"] = name, self.env.docname
             small = scaled(f"{chapter[:2]}-{cell.id}", *picture(cell, data), SMALL)
-            entry = nodes.list_item(
-                "", html(small.tag(f"../{STORED}")), nodes.paragraph("", "", link)
-            )
+            caption = SENTENCE.match(" ".join(captions[name].split()))
+            said, _ = self.state.inline_text(caption[0] if caption else "", self.lineno)
+            text = nodes.paragraph("", "", link, nodes.Text(" "), *said)
+            entry = nodes.list_item("", html(small.tag(f"../{STORED}")), text)
             if (FIGURES / f"{name}.svg").exists():
                 entry += html(
                     f'<p><a href="../{PLACE}/{name}.svg" download>SVG</a> '
                     f'<a href="../{PLACE}/{name}.png" download>PNG</a></p>'
                 )
             listing += entry
-        archive = f'<p><a href="../{PLACE}/figures.zip" download>All of them in one file</a></p>'
-        return [html(archive)] * any(FIGURES.glob("*.svg")) + [listing]
+        ids = [f"of-{chapter.partition('_')[0]}"]
+        return nodes.section("", nodes.title("", title), listing, ids=ids, names=ids)
 
 
 def outdated(app: Sphinx, env: BuildEnvironment, *_: set[str]) -> list[str]:

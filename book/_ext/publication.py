@@ -7,14 +7,16 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from book._ext.ledger_page import page_of
-from book._ext.pages import when_built
+from book._ext.pages import from_template, when_built
 from book.tools import notebooks
 from book.tools.address import ROOT, repository, site
 from book.tools.alone import alone
 from book.tools.launch import BRANCH, ENVIRONMENT
+from course.claims.cite import citation
 from course.claims.rows import load
 
 TAKEN = ROOT / "_build/beside"
+FED = 60  # changes in the feed
 BUTTONS = {
     "use_repository_button": True,
     "use_issues_button": True,
@@ -40,7 +42,7 @@ def tell_the_theme(app: Sphinx, config: Config) -> None:
 
 
 def write_what_is_no_page(app: Sphinx) -> None:
-    """The list of pages for search engines, and notebooks that work alone once downloaded."""
+    """Lists of pages, for search engines, and of changed verdicts; notebooks that work alone."""
     out, base = Path(app.outdir), app.config.html_baseurl
     sources = out / "_sources"
     for path in sources.rglob("*.ipynb"):
@@ -51,7 +53,7 @@ def write_what_is_no_page(app: Sphinx) -> None:
                 cell.outputs, cell.execution_count = [], None
         notebooks.write(path, alone(notebook, page, base) if base else notebook)
     if not base:
-        for name in ("robots.txt", "sitemap.xml"):  # of a build that had an address
+        for name in ("robots.txt", "sitemap.xml", "feed.xml"):  # of a build that had an address
             (out / name).unlink(missing_ok=True)
         return
     names = [*app.env.found_docs, *map(page_of, load().claims)]
@@ -64,6 +66,14 @@ def write_what_is_no_page(app: Sphinx) -> None:
         f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{entries}</urlset>\n',
         encoding="utf-8",
     )
+    changes = [
+        (each, row, f"{base}{page_of(row.id)}.html")
+        for row in load().claims.values()
+        for each in row.amended
+    ]
+    last = sorted(changes, key=lambda change: change[0].when, reverse=True)[:FED]
+    values = {"base": base, "changes": last, "authors": citation()["authors"]}
+    (out / "feed.xml").write_text(from_template("feed.xml", **values), encoding="utf-8")
 
 
 def open_main_in_binder(

@@ -4,14 +4,14 @@ import re
 import shutil
 from pathlib import Path
 
-from book.tools import chromium, npm
+from book.tools import chromium, npm, weeks
 from book.tools.address import ROOT, SITE
 from book.tools.slide_parts import filled
 from course.claims.rows import BOOK
 
 SOURCES = BOOK / "teaching/slides"
 OUT = ROOT / "_build/slides"
-DECKS = ("lecture", "part_1", "part_2", "part_3", "part_4", "part_5")
+DECKS = ("lecture", "part_1", "part_2", "part_3", "part_4", "part_5", "part_6")
 REVEAL = "reveal.js-6.0.2"
 SHA512 = "JYIg5D9aoxoaLeb84O+OvAwsKWdIavVgEDScxtYEXFCT6t6TQrhNtSgogcjdCpdLsWglhJn3zyE3fUOwiH5KEg=="
 TAKEN = ("reset.css", "reveal.css", "reveal.js", "plugin/notes.js")
@@ -43,15 +43,16 @@ def build(out: Path = OUT) -> None:
     look = (SOURCES / "slides.css").read_text(encoding="utf-8")
     (out / "slides.css").write_text("\n".join([*colours, look]), encoding="utf-8")
     shutil.copy(SOURCES / "slides.js", out)
-    for deck in DECKS:
-        text = (SOURCES / f"{deck}.md").read_text(encoding="utf-8")
+    for deck in (*DECKS, *weeks.NAMES):
+        file = SOURCES / f"{deck}.md"
+        text = weeks.deck(deck) if deck in weeks.NAMES else file.read_text(encoding="utf-8")
         html = page(filled(text, out / "figures"))
         (out / f"{deck}.html").write_text(html, encoding="utf-8")
 
 
 def print_all(out: Path = OUT) -> None:
     with chromium.browser() as browser:
-        for deck in DECKS:
+        for deck in (*DECKS, *weeks.NAMES):
             with browser.new_page(viewport={"width": 1280, "height": 720}) as tab:
                 tab.goto(f"{(out / deck).with_suffix('.html').resolve().as_uri()}?print-pdf")
                 tab.wait_for_selector("html[data-settled]", state="attached", timeout=60_000)

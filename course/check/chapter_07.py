@@ -318,3 +318,36 @@ def by_scipy(logits: Tensor, labels: Tensor) -> float:
     how = {"bounds": (0.05, 20.0), "method": "bounded", "options": {"xatol": 1e-9}}
     found = optimize.minimize_scalar(lambda beta: loss_at(logits, labels, 1 / beta), **how)
     return 1 / found.x
+
+
+@exercise("rows, columns", seed=9)
+def orthogonalise(attempt: Attempt, normal: Draw) -> None:
+    """update [rows, columns], steps -> as the update, its singular values near 1."""
+
+    def curve(values: Tensor, steps: int, a: float = 3.4445, c: float = 2.0315) -> Tensor:
+        for _ in range(steps):
+            values = a * values - 4.775 * values**3 + c * values**5
+        return values
+
+    for shape in ((4, 7), (6, 3)):
+        update = 5 * normal(*shape)
+        u, values, vt = torch.linalg.svd(update, full_matrices=False)
+        start = values / update.norm()
+        where = f"For an update of {shape[0]} × {shape[1]}"
+        outcomes = {
+            u * curve(start, 5) @ vt: f"{where} the matrix after five steps is wrong.",
+            u * curve(values / values[0], 5) @ vt: "You divide by the largest singular value. The "
+            "Frobenius norm costs less: divide by that.",
+            u * curve(start, 6) @ vt: "This is one step too many.",
+            u * curve(start, 4) @ vt: "This is one step too few.",
+            u * curve(start, 5, c=0) @ vt: "The term with c, of the fifth order, is missing.",
+            u * curve(start, 5) * update.norm() @ vt: "The norm is multiplied in again at the end. "
+            "The length of the update is what the method throws away.",
+            update.sign(): "This is the sign of every number. It is the matrix's singular values "
+            "that become 1.",
+            u @ vt: "This is exact, and costs a singular value decomposition. Write the iteration.",
+        }
+        message = "The numbers explode. Is the update divided by its norm?"
+        attempt.expect_close(attempt(update, 5, if_not_finite=message), outcomes)
+    once = attempt(update, 1)
+    attempt.expect_close(once, {u * curve(start, 1) @ vt: "After a single step it is wrong."})

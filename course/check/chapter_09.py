@@ -168,3 +168,42 @@ def integrated_gradients(attempt: Attempt, normal: Draw) -> None:
         "batch has its own path."
     }
     attempt.expect_close(call(sine, 5), outcomes)
+
+
+@exercise("new tokens, tokens", seed=34)
+def merge_matrix(attempt: Attempt, normal: Draw) -> None:
+    """keys [tokens, d], sizes [tokens], merges -> [tokens - merges, tokens]."""
+    keys, sizes = normal(7, 3), torch.tensor([1.0, 2, 5, 1, 4, 3, 2])
+    keys[4] = 3 * keys[1] + 0.1 * keys[4]  # the larger product, but not the larger cosine
+    keys[2] = keys[1] + 0.02 * keys[2]  # two choose one
+
+    def matrix(keys=keys, sizes=sizes, merges=2, angles=True, sign=1, mean=True, first=0):
+        k = keys / keys.norm(dim=1, keepdim=True) if angles else keys
+        best = {}
+        for i in range(first, len(k), 2):
+            products = {j: float(k[i] @ k[j]) for j in range(1 - first, len(k), 2)}
+            best[i] = max((value, j) for j, value in products.items())
+        gone = sorted(best, key=lambda i: -sign * best[i][0])[:merges]
+        rows = torch.diag(sizes)
+        for i in gone:
+            rows[best[i][1], i] = sizes[i]
+        rows = rows[[i not in gone for i in range(len(k))]]
+        return rows / rows.sum(1, keepdim=True) if mean else rows
+
+    outcomes: Outcomes = {
+        matrix(): "For seven tokens of which two are merged the matrix is wrong.",
+        matrix(sizes=torch.ones(7)): "All tokens count alike. A token of five patches has five "
+        "times the weight of one.",
+        matrix(mean=False): "The rows do not sum to 1: divide by the sum of the sizes.",
+        matrix(sizes=torch.ones(7), mean=False): "This adds tokens up. Take means, by sizes.",
+        matrix(angles=False): "These are products of keys. Take cosines: a long key is not more "
+        "alike.",
+        matrix(sign=-1): "The tokens that are least alike are merged.",
+        matrix(first=1): "The odd tokens are merged into even ones. It is the other way round.",
+    }
+    attempt.expect_close(attempt(keys, sizes, 2), outcomes)
+    keys, sizes = normal(12, 4), 1 + normal(12).abs()
+    message = "For twelve tokens of which five are merged the matrix is wrong."
+    attempt.expect_close(attempt(keys, sizes, 5), {matrix(keys, sizes, 5): message})
+    message = "With nothing to merge all tokens stay."
+    attempt.expect_close(attempt(keys, sizes, 0), {torch.eye(12): message})

@@ -8,7 +8,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, Outcomes
+from course.check.attempt import Attempt, Draw, Outcomes
 from course.check.exercise import exercise
 
 
@@ -260,3 +260,37 @@ def kept_by_rules(
         elif stop:
             break
     return tried if tried_last else "".join("01"[j in kept] for j in range(3))
+
+
+@exercise("batch, tokens, dim", seed=7)
+def pooling(attempt: Attempt, normal: Draw) -> None:
+    """x [batch, rows * columns, dim], rows, columns -> as x: the mean around, less the token."""
+    batch, rows, columns, dim = 2, 3, 5, 4
+    x = normal(batch, rows * columns, dim)
+
+    def mixed(less: float = 1, inside: bool = True, shape=(rows, columns), own: bool = True):
+        grid, result = x.unflatten(1, shape), torch.zeros_like(x).unflatten(1, shape)
+        for r, c in product(*map(range, shape)):
+            around = grid[:, max(r - 1, 0) : r + 2, max(c - 1, 0) : c + 2]
+            total, number = around.sum((1, 2)), around[0, ..., 0].numel() if inside else 9
+            if not own:
+                total, number = total - grid[:, r, c], number - 1
+            result[:, r, c] = total / number - less * grid[:, r, c]
+        return result.flatten(1, 2)
+
+    outcomes = {
+        mixed(): f"On a grid of {rows} × {columns} the result is wrong.",
+        mixed(less=0): "The token itself is not taken off. The residual connection adds it anyway.",
+        mixed(
+            inside=False
+        ): "At the border you divide by 9, as if zeros lay around the image. Count "
+        "the neighbours that there are.",
+        mixed(
+            inside=False, less=0
+        ): "You divide by 9 at the border, and do not take off the token.",
+        mixed(own=False): "The token is left out of the mean. It is one of its own nine.",
+        mixed(shape=(columns, rows)): f"You read the grid as {columns} rows of {rows}.",
+        -mixed(): "The sign is reversed: the mean less the token.",
+        x.mean(1, keepdim=True) - x: "This is the mean of all tokens. Take the nine around each.",
+    }
+    attempt.expect_close(attempt(x, rows, columns), outcomes)

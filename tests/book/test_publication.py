@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -70,11 +71,19 @@ def test_with_an_address_the_site_has_it_everywhere_and_without_one_nowhere(tmp_
     assert f"Sitemap: {pages}/sitemap.xml" in (out / "robots.txt").read_text()
     assert f"%pip install {pages}/wheels/" in (out / "_sources/first.ipynb").read_text()
     assert (out / ".nojekyll").is_file()
+    feed = ElementTree.parse(out / "feed.xml").getroot()
+    entries = feed.findall("{*}entry")
+    assert entries and all(
+        e.findtext(f"{{*}}{n}") for e in (feed, *entries) for n in ("id", "title", "updated")
+    )
+    assert feed.findtext("{*}author/{*}name") and entries[0].find("{*}link").get("href").startswith(
+        f"{pages}/book/claims/"
+    )
 
     out = build(tmp_path, NOWHERE)  # over the first, as `make site` would
     for page in ("first.html", "404.html"):
         assert not re.findall(r"github\.com|github\.io|mybinder|colab", (out / page).read_text())
-    assert not (out / "sitemap.xml").exists() and not (out / "robots.txt").exists()
+    assert not any((out / name).exists() for name in ("sitemap.xml", "robots.txt", "feed.xml"))
     assert "pip" not in (out / "_sources/first.ipynb").read_text()
 
 

@@ -165,7 +165,8 @@ def test_an_exam_adds_up_and_its_guide_has_the_marks_of_each_question_and_what_c
 
 
 def test_the_answers_of_an_exam_by_hand_are_those_of_the_package():
-    (shapes,) = (place for place in exam.places(1) if "393 tokens" in place["guide"])
+    drawn = (place for seed in range(99) for place in exam.places(seed))  # of a ViT-B/16
+    shapes = next(place for place in drawn if re.search("393 tokens.*× 768 =", place["guide"]))
     model = minivit.create("vit_b_16")
     size = f"{sum(p.numel() for p in model.patch_embedding.parameters()):,}"
     assert size in shapes["guide"] and f"{model.positions.table.numel():,}" in shapes["guide"]

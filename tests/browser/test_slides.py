@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from book.tools import slides
+from book.tools import slides, weeks
 
 ARCHIVE = Path(sys.prefix) / slides.REVEAL.rpartition("/")[2]
 SMALLEST = 16  # pixels of type in a slide, but for what models and formulas write
@@ -36,7 +36,7 @@ def folder(site, tmp_path_factory):
     return out
 
 
-@pytest.mark.parametrize("deck", slides.DECKS)
+@pytest.mark.parametrize("deck", (*slides.DECKS, *weeks.NAMES))
 def test_every_slide_is_whole_and_legible(browser, folder, deck):
     page = browser.new_page(viewport={"width": 1280, "height": 720})
     said = []

@@ -84,7 +84,16 @@ ALSO_RIGHT = [
     ("paired_interval", partial(from_table, quantiles={4: 3.18, 7: 2.45})),
 ]  # fmt: skip
 
+
+def orthogonalise(update, steps):
+    u, values, vt = torch.linalg.svd(update / update.norm(), full_matrices=False)
+    for _ in range(steps):
+        values = values * (3.4445 + values**2 * (-4.775 + 2.0315 * values**2))
+    return u @ torch.diag(values) @ vt
+
+
 WRONG = [
+    ("orthogonalise", "explode", lambda m, steps: m * float("inf")),
     # Handed in to the grader too, which has to bring the module's weights back.
     ("training_step", "the loss after the step", partial(faulty_step, after=True)),
     ("training_step", "there: optimizer.step() is missing", partial(faulty_step, leave="step")),
@@ -113,5 +122,6 @@ EQUIVALENT = [
     ("best_temperature", "they are never exactly equal", "> true -> >= true"),
     ("best_temperature", "the answer lies well inside", "20.0 -> 19.0 | 21.0"),
     ("best_temperature", "a check's logits are double already", "logits.double() -> logits"),
+    ("orthogonalise", "a number goes where one likes", "2.0315 * a @ a -> a @ (2.0315 * a)"),
     ("sharp_gradient", "a norm is never below 0", "== 0 -> <= 0"),
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Chapter 9: answers that learners might give."""
 
 import torch
+import torch.nn.functional as F
 
 
 def entropy(weights):
@@ -44,6 +45,18 @@ def effective_keys(weights):
     return torch.stack([torch.stack(head).mean() for head in counts])
 
 
+def merge_matrix(keys, sizes, merges):
+    even, odd = keys[::2], keys[1::2]
+    likeness = torch.stack([F.cosine_similarity(key, odd, dim=1) for key in even])
+    best, partner = likeness.max(1)
+    gone = best.topk(merges).indices.tolist()
+    rows = [torch.where(torch.arange(len(keys)) == i, sizes, 0) for i in range(len(keys))]
+    for a in gone:
+        rows[2 * int(partner[a]) + 1] = rows[2 * int(partner[a]) + 1] + rows[2 * a]
+    rows = [row / row.sum() for i, row in enumerate(rows) if i % 2 or i // 2 not in gone]
+    return torch.stack(rows)
+
+
 WRONG = [
     ("effective_keys", "0 log 0", lambda w: (-(w * w.log()).sum(-1)).exp().mean(-1)),
 ]  # fmt: skip
@@ -54,4 +67,5 @@ EQUIVALENT = [
     ("relevance", "there are as many queries as keys", "weights.shape[-1] -> weights.shape[-2]"),
     ("relevance", "gradients have the shape of weights", "weights.shape -> gradients.shape"),
     ("integrated_gradients", "the first gradient makes it a batch", "zeros_like(images) -> zeros_like(baseline)"),
+    ("merge_matrix", "there are as many sizes as keys", "eye(len(keys)) -> eye(len(sizes))", "arange(len(keys)) -> arange(len(sizes))", "ones(len(keys) -> ones(len(sizes)"),
 ]  # fmt: skip

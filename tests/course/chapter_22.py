@@ -53,6 +53,13 @@ def looking_at_all(score):
     return follow_rules(known.get)
 
 
+def pooling(x, rows, columns):
+    row, column = torch.arange(rows * columns) // columns, torch.arange(rows * columns) % columns
+    near = ((row - row[:, None]).abs() < 2) & ((column - column[:, None]).abs() < 2)
+    weights = near.to(x.dtype) / near.sum(1, keepdim=True)
+    return (weights - torch.eye(rows * columns)) @ x
+
+
 WRONG = [
     ("follow_rules", "about 8 strings", looking_at_all),
     ("follow_rules", "was asked 6 times", asking_again),

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from book._ext.live import MODELS
-from book.tools import npm, script, slides
+from book.tools import npm, script, slides, weeks
 from book.tools.notebooks import cells
 from book.tools.slide_parts import FIGURE, ROLE, claims, cut, figures, filled
 from course.claims.rows import BOOK
@@ -117,3 +117,15 @@ def test_an_archive_that_was_not_tried_is_refused_and_removed(tmp_path):
     with pytest.raises(ValueError, match="checksum differs"):
         list(npm.files_of(slides.REVEAL, slides.SHA512, slides.TAKEN, tmp_path))
     assert not archive.exists()
+
+
+@pytest.mark.parametrize("name", weeks.NAMES)
+def test_a_week_has_its_session_a_formula_a_stub_a_wrong_answer_and_a_vote(name):
+    text = filled(deck := weeks.deck(name))
+    assert not ROLE.search(text) and "](figure:" not in text
+    titles = re.findall(r"(?m)^## (.+?) \{timing=(\d+)\}$", deck)
+    assert len(NOTES.findall(deck)) == len(titles) and sum(int(s) for _, s in titles) >= 90 * 60
+    *_, formula, stub, wrong, vote = [title for title, _ in titles]
+    assert (formula, stub, vote) == ("The formula", "Yours to write", "Vote")
+    assert "raise NotImplementedError" in deck and "Right: " in deck
+    assert len(deck.split(wrong)[1].split("\n> ")[1].split("\n")[0]) > 20
