@@ -61,6 +61,11 @@ class Towers(nn.Module):
         sizes = {"image_size": 16, "channels": 1, "patch_size": 4, "classes": 16}
         self.vit: Any = minivit.create("vit_32px", dim=32, depth=1, heads=2, pool="mean", **sizes)
         nn.init.normal_(self.vit.get_parameter("head.weight"), std=32**-0.5)  # a new ViT's is zero
+
+
+        vit: Any = minivit.create("vit_32px", dim=32, depth=1, heads=2, pool="mean", **sizes)
+        nn.init.normal_(vit.head.weight, std=32**-0.5)  # a new ViT's is zero
+        self.vit = vit
         self.table = nn.Embedding(1 + 2 * N, 32, padding_idx=0)
         self.mlp = nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 16))
         self.log_scale = nn.Parameter(torch.tensor(math.log(scale)))
