@@ -59,10 +59,6 @@ class Towers(nn.Module):
     def __init__(self, scale: float, bias: float) -> None:
         super().__init__()
         sizes = {"image_size": 16, "channels": 1, "patch_size": 4, "classes": 16}
-        self.vit: Any = minivit.create("vit_32px", dim=32, depth=1, heads=2, pool="mean", **sizes)
-        nn.init.normal_(self.vit.get_parameter("head.weight"), std=32**-0.5)  # a new ViT's is zero
-
-
         vit: Any = minivit.create("vit_32px", dim=32, depth=1, heads=2, pool="mean", **sizes)
         nn.init.normal_(vit.head.weight, std=32**-0.5)  # a new ViT's is zero
         self.vit = vit
