@@ -65,5 +65,5 @@ def test_the_terminal_prints_a_card_for_each_id_and_one_line_if_unknown(monkeypa
     assert second.startswith("H40  ") and "open      " in second
     assert command.main(["R01", "X1", "R99"]) == 2
     printed = capsys.readouterr()
-    assert re.fullmatch(r"no claim X1, R99: there are R01 to R\d\d, .*L01 to L\d\d\n", printed.err)
+    assert re.fullmatch(r"no claim X1, R99: there are R01 to R\d\d, .*D01 to D\d\d\n", printed.err)
     assert printed.out == ""

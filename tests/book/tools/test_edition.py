@@ -22,13 +22,13 @@ MAP = load("book/chapters.yml")
 SOME = frozenset({1, 2, 4, 14})
 
 
-@pytest.mark.parametrize("text", ["", "0", "24", "1,99", "1;2", "two", "1,,2", "-1"])
+@pytest.mark.parametrize("text", ["", "0", "29", "1,99", "1;2", "two", "1,,2", "-1"])
 def test_chapters_that_are_not_there_get_one_sentence(text, capsys):
     with pytest.raises(SystemExit) as ended:
         arguments(["--chapters", text])
     assert ended.value.code == 2
     (sentence,) = capsys.readouterr().err.splitlines()
-    assert "1 to 23" in sentence and sentence.endswith(f"got {text!r}")
+    assert "1 to 28" in sentence and sentence.endswith(f"got {text!r}")
 
 
 def test_some_chapters_bring_what_is_no_chapter_and_students_get_no_solutions():
@@ -44,13 +44,13 @@ def test_some_chapters_bring_what_is_no_chapter_and_students_get_no_solutions():
     assert not any("solutions" in page for page in pages(kept))
     assert {page for page in pages(kept) if "teaching" in page} == set(FOR_STUDENTS)
     assert "book/teaching/exam_marking" in left_out
-    assert {number(page) for page in pages(kept)} - {None} == set(range(24))
+    assert {number(page) for page in pages(kept)} - {None} == set(range(29))
 
 
 def test_the_map_keeps_the_places_of_parts_and_the_steps_that_are_left():
     kept = remixed_map(MAP, SOME)
     assert [part["title"] for part in kept["parts"]] == [part["title"] for part in MAP["parts"]]
-    assert [len(part["chapters"]) for part in kept["parts"]] == [3, 0, 1, 0, 0]
+    assert [len(part["chapters"]) for part in kept["parts"]] == [3, 0, 1, 0, 0, 0]
     steps = {step["chapter"] for visit in kept["visits"] for step in visit["steps"]}
     assert steps and steps <= SOME
     assert missing(MAP, SOME) == {4: [3], 14: [12, 13]}
