@@ -43,8 +43,8 @@ PARTS = {
     **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][5:]},
     "course": Part(["course"], 10_865),
     "studies": Part(["studies"], 6_220),
-    "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_895),
-    "all Python but tests": Part(FLOORS[""], 38_330),
+    "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 4_888),
+    "all Python but tests": Part(FLOORS[""], 38_323),
     "tests": Part(["tests"], 25_095),
     "JavaScript, CSS": Part(["book/_static"], 5_975, suffixes=(".js", ".css")),
 }

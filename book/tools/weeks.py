@@ -5,14 +5,10 @@ what its check says, and a question to vote on.
 """
 
 import json
-import math
 import re
 
-import einops
-import torch
-
 from book.tools.notebooks import cells
-from course import check
+from course import exam
 from course.claims.rows import BOOK
 from course.quiz import Item, bank
 
@@ -25,7 +21,6 @@ QUESTION = re.compile(r"([^.:;?]+\?)")
 READ = re.compile(r"<\.\./(\d\d_\w+)>")
 BULLET = re.compile(r"(?m)^- (\d+) min: ((?:.|\n(?!-|\n))+)")
 FORMULA = re.compile(r"\$\$((?:(?!\$\$).|\n)+?)(?:\\tag\{[\d.]+\}((?:(?!\$\$).|\n)*?))?\$\$")
-KNOWN = {"torch": torch, "F": torch.nn.functional, "math": math} | vars(einops)
 NAMES = [f"week_{number}" for number in range(1, len(WEEKS) + 1)]
 
 
@@ -92,10 +87,8 @@ def stub(week: str, names: list[str]) -> list[str]:
 def wrong(names: list[str]) -> list[str]:
     """A wrong answer from the quiz bank, and what its check says."""
     for item in (item for item in bank() if item.chapter in names and item.exercise):
-        written = dict(KNOWN)
-        exec(item.code, written)
-        message = getattr(check, item.exercise)(written[item.exercise]).message
-        said = f"```python\n{item.code.strip()}\n```\n\n> {message.removeprefix('not yet: ')}"
+        message = exam.said(item.exercise, item.code)
+        said = f"```python\n{item.code.strip()}\n```\n\n> {message}"
         notes = f"{item.ask} {next(iter(item.answers))} {next(iter(item.answers.values()))}"
         return [slide("What is wrong here? The check says:", 120, said, notes)]
     return []

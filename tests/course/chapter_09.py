@@ -46,9 +46,8 @@ def effective_keys(weights):
 
 
 def merge_matrix(keys, sizes, merges):
-    even, odd = keys[::2], keys[1::2]
-    likeness = torch.stack([F.cosine_similarity(key, odd, dim=1) for key in even])
-    best, partner = likeness.max(1)
+    alike = [F.cosine_similarity(key, keys[1::2], dim=1) for key in keys[::2]]
+    best, partner = torch.stack(alike).max(1)
     gone = best.topk(merges).indices.tolist()
     rows = [torch.where(torch.arange(len(keys)) == i, sizes, 0) for i in range(len(keys))]
     for a in gone:
