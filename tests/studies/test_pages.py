@@ -37,12 +37,8 @@ def test_a_study_finds_each_of_its_stored_rows(name):
 
 
 def test_no_best_rate_is_at_the_edge_of_those_tried():
-    rows = [(name, row) for name in NAMES for row in study(name).rows.items()]
-    bracketed = {
-        f"{name}: {row}": figures
-        for name, (row, figures) in rows
-        if isinstance(figures.get("rates"), dict)
-    }
+    rows = {f"{name}: {row}": found for name in NAMES for row, found in study(name).rows.items()}
+    bracketed = {w: found for w, found in rows.items() if isinstance(found.get("rates"), dict)}
     assert bracketed
     for where, figures in bracketed.items():
         tried = sorted(map(float, figures["rates"]))
