@@ -63,10 +63,8 @@ def by_hand(model, x, part=None, blocks=None):
     for i, block in enumerate(model.blocks):
         gone = part if blocks is None or i in blocks else None
         mixes = block.attention if hasattr(block, "attention") else block.mixing
-        steps = [("mixes", mixes), ("mlp", block.mlp)]
-        for (name, layer), norm in zip(
-            steps[::-1] if mlp_first else steps, ["norm1", "norm2"], strict=True
-        ):
+        steps = [("mixes", mixes), ("mlp", block.mlp)][:: -1 if mlp_first else 1]
+        for (name, layer), norm in zip(steps, ["norm1", "norm2"], strict=True):
 
             def normed(x, norm=norm, block=block, gone=gone):
                 return x if gone in ("norm", norm) else getattr(block, norm)(x)
