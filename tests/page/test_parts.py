@@ -290,12 +290,9 @@ def test_donors_give_parts_as_transplants_do():
     call = "donors", "answers", "$engine", "$model", "$other"
     found = asked(*((*call, parts, pixels) for parts in cases), model=of, other=host)
     for parts, ours in zip(cases, found, strict=True):
-        state = {**host.state_dict()}
-        for name, tensor in of.state_dict().items():
-            if any(name.startswith(f"{part}.") for part in parts):
-                state[name] = tensor
         grafted = copy.deepcopy(host)
-        grafted.load_state_dict(state)
+        for part, *block in (name.split(".") for name in parts):
+            grafted = minivit.transplant(of, grafted, part, [*map(int, block)] or None)
         assert ours == grafted.double()(of.preprocess(seen).double()).argmax(1).tolist(), parts
     assert found[-1] == of(of.preprocess(seen)).argmax(1).tolist(), "all of the donor is the donor"
 
@@ -336,24 +333,17 @@ def test_draw_finds_the_velocities_of_the_model_and_steps_with_guidance_as_it_do
 def test_sink_spends_as_softmax_with_a_register_a_one_or_sigmoids():
     scores = 2 * random(5) - 1
     kinds = "softmax", "register", "plus", "sigmoid"
-    found = dict(
-        zip(kinds, asked(*(("sink", "spend", scores.tolist(), k) for k in kinds)), strict=True)
-    )
+    spends = asked(*(("sink", "spend", scores.tolist(), kind) for kind in kinds))
+    found = dict(zip(kinds, spends, strict=True))
     with_zero = F.pad(scores, (0, 1)).softmax(0)
-    weights = {
-        "softmax": scores.softmax(0),
-        "sigmoid": (scores - torch.tensor(5.0).log()).sigmoid(),
-    }
+    weights = {"softmax": scores.softmax(0), "sigmoid": (scores - math.log(5)).sigmoid()}
     weights |= {"register": with_zero[:5], "plus": with_zero[:5]}
     for kind in kinds:
         assert close(found[kind]["patches"], weights[kind], 1e-7), kind
         spent = sum(found[kind]["patches"]) + found[kind]["register"] + found[kind]["unspent"]
         assert spent == pytest.approx(1)
-    assert (
-        found["register"]["register"]
-        == found["plus"]["unspent"]
-        == pytest.approx(with_zero[5].item())
-    )
+    rest = pytest.approx(with_zero[5].item())
+    assert found["register"]["register"] == found["plus"]["unspent"] == rest
     assert found["softmax"]["unspent"] == found["plus"]["register"] == 0
     (large,) = asked(("sink", "spend", [1000.0, 999.0], "plus"))
     assert close(large["patches"], torch.tensor([1000.0, 999.0], dtype=torch.float64).softmax(0))
