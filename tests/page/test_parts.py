@@ -1,5 +1,6 @@
 """What the drawings of chapters compute, beside the package and torch."""
 
+import ast
 import copy
 import math
 
@@ -11,6 +12,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import minivit
 from book._ext import live
+from book.tools.notebooks import cells
+from course.claims.rows import BOOK
 from minivit.parts import local_mask
 from minivit.patches import patchify, unpatchify
 from minivit.positions import sincos_1d, sincos_2d
@@ -208,30 +211,19 @@ def test_shuffle_answers_with_and_without_positions():
 
 
 def in_another_basis(of, Q, moved):
-    """Chapter 8's `turned`; `moved` is whether norms hand on their scale and shift."""
-    of = copy.deepcopy(of).double()
-
-    def read(norm, linear):
-        if moved:
-            linear.bias += linear.weight @ norm.bias
-            linear.weight *= norm.weight
-            norm.weight.fill_(1)
-            norm.bias.fill_(0)
-        linear.weight.copy_(linear.weight @ Q.T)
-
-    def write(layer):
-        layer.weight.copy_((Q @ layer.weight.flatten(1)).view_as(layer.weight))
-        layer.bias.copy_(Q @ layer.bias)
-
-    write(of.patch_embedding.projection)
-    of.positions.table.copy_(of.positions.table @ Q.T)
-    for block in of.blocks:
-        read(block.norm1, block.attention.qkv)
-        write(block.attention.out)
-        read(block.norm2, block.mlp.up)
-        write(block.mlp.down)
-    read(of.norm, of.head)
-    return of
+    """By chapter 8's `turned`; `moved` is whether norms hand on their scale and shift."""
+    chapter = next(BOOK.glob("08_*.ipynb"))
+    nodes = (node for cell in cells(chapter) if "def turned" in cell.source
+             for node in ast.parse(cell.source).body)  # fmt: skip
+    (turned,) = (node for node in nodes if getattr(node, "name", "") == "turned")
+    exec(ast.unparse(turned), names := {"copy": copy})
+    own = {} if moved else {k: v for k, v in of.state_dict().items() if "norm" in k}
+    of = copy.deepcopy(of)
+    idle = {name: torch.full_like(v, name.endswith("weight")) for name, v in own.items()}
+    of.load_state_dict(of.state_dict() | idle)
+    there = names["turned"](of, Q)
+    there.load_state_dict(there.state_dict() | own)
+    return there
 
 
 @pytest.mark.parametrize("keeps_mean", [True, False])

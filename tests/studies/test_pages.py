@@ -47,18 +47,15 @@ def test_no_best_rate_is_at_the_edge_of_those_tried():
 
 
 def test_commands_that_pages_print_can_be_typed():
-    printed = {path: COMMAND.findall(as_told(path)) for path in PAGES}
+    texts = {path: path.read_text(encoding="utf-8") for path in PAGES}
+    # What a model card says of its past may be gone.
+    printed = {p: COMMAND.findall(text.partition("## Made by")[0]) for p, text in texts.items()}
     assert sum(map(len, printed.values())) > 20
     for path, commands in printed.items():
         for name, key in commands:
             assert name in [*NAMES, "NAME", "benchmarks"], path
             rows = study(name).rows.values() if key else ()
             assert not key or any(key in (*row["search"], *row["runs"]) for row in rows), path
-
-
-def as_told(path):
-    """A page without what a model card says of its past."""
-    return path.read_text(encoding="utf-8").partition("## Made by")[0]
 
 
 def test_a_study_is_chosen_by_its_name(capsys):
