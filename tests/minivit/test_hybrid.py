@@ -79,14 +79,6 @@ def test_with_convolutions_alone_it_is_the_resnet():
     close(hybrid(pictures()), resnet(pictures()))
 
 
-def torchs(attention):
-    """torch's attention with the numbers of ours."""
-    twin = nn.MultiheadAttention(attention.out.in_features, attention.heads, batch_first=True)
-    twin.in_proj_weight, twin.in_proj_bias = attention.qkv.weight, attention.qkv.bias
-    twin.out_proj = attention.out
-    return twin
-
-
 @pytest.mark.parametrize(("stride", "window"), [(1, None), (2, None), (1, 2), (2, 3)])
 @pytest.mark.parametrize("training", [True, False])
 def test_an_attention_block_is_its_formula(stride, window, training):
@@ -107,7 +99,10 @@ def test_an_attention_block_is_its_formula(stride, window, training):
     rows, columns = y.shape[2:]
     mask = None if window is None else ~window_mask((rows, columns), window)
     tokens = y.flatten(2).mT
-    tokens, _ = torchs(block.attention)(tokens, tokens, tokens, attn_mask=mask)
+    own, torchs = block.attention, nn.MultiheadAttention(12, 3, batch_first=True)
+    torchs.in_proj_weight, torchs.in_proj_bias = own.qkv.weight, own.qkv.bias
+    torchs.out_proj = own.out
+    tokens, _ = torchs(tokens, tokens, tokens, attn_mask=mask)
     branch = norm(tokens.mT.unflatten(2, (rows, columns)), "norm2")
     close(block(x), (norm(pointwise(block.shortcut[0].weight), "shortcut.1") + branch).relu())
 
