@@ -129,6 +129,13 @@ def assert_same(ours, theirs):
     assert not (found := wrong(ours, theirs)), found
 
 
+def compare(theirs, images, convert):
+    """A model and what is made of it compute the same, in every block too."""
+    expected = observe(theirs, images)
+    assert len(expected) == len(blocks_of(theirs)) + 2
+    assert_same(observe(convert(theirs), images), expected)
+
+
 def check_faults(model, images, expected, faults):
     """The comparison holds, and fails for a copy of the model with each of these faults planted."""
     assert_same(observe(model, images), expected)

@@ -146,9 +146,8 @@ def test_every_model_has_a_card_and_the_version_stands_in_the_package_alone():
 def test_make_help_lists_every_target_that_the_texts_name():
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True).stdout
     targets = {line.split()[0] for line in listed.splitlines() if line}
-    texts = "".join(
-        (ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md", "book/command.md")
-    )
+    pages = "README.md", "CONTRIBUTING.md", "book/command.md"
+    texts = "".join((ROOT / name).read_text() for name in pages)
     named = set(re.findall(r"`?make ([a-z-]+)", texts))
     assert {"book", "serve", "quick", "test", "test-full", "test-site", "notebooks"} <= named
     assert named <= targets

@@ -1,5 +1,6 @@
-"""Notebooks that leave the book: what they get, and the branch ``launch`` that has them."""
+"""Notebooks that leave the book: the branch ``launch``, the packages, and what a page's Python lacks."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,9 @@ from book.tools import notebooks
 from book.tools.address import ROOT
 from book.tools.alone import alone
 from book.tools.launch import launch
+from book.tools.notebooks import cells, tags
 from book.tools.wheels import NAMES
+from course.claims.rows import BOOK
 
 URL, SITE = "https://github.com/someone/a-book", "https://someone.github.io/a-book/"
 PAGES = ["book/02_attention", "book/solutions/02_attention"]
@@ -103,3 +106,49 @@ import studies.inversion_and_training
     assert ran.stdout.split() == ["151", "253", str(results)]
     files = [path.relative_to(packages) for path in packages.glob("**/*")]
     assert not [path for path in files if "solutions" in path.parts or "grading" in path.parts]
+
+
+# As in Pyodide: no thread starts, no process forks, nothing is compiled, and no torchvision is there.
+BLOCK = """\
+import os, sys, threading
+
+def refused(*_, **__):
+    raise RuntimeError("there is none of this in a page")
+
+threading.Thread.start = os.fork = refused
+sys.modules["torchvision"] = None
+os.environ["MPLBACKEND"] = "agg"
+import torch
+torch.compile = torch.set_num_threads = refused
+"""
+
+
+def run(code):
+    command = [sys.executable, "-c", BLOCK + code]
+    around = os.environ | {"PYTHONPATH": str(BOOK.parent)}
+    return subprocess.run(command, capture_output=True, text=True, cwd=BOOK, env=around)
+
+
+def test_packages_a_model_and_a_chapter_run_without_any_of_it():
+    """The chapter runs up to the cell that compares with torchvision, without its sliders."""
+    for code in ("threading.Thread(target=print).start()", "import torchvision"):
+        assert run(code).returncode != 0, code
+    code = (
+        "import minivit\n"
+        "from course import check\n"
+        "from vitlab import figures, inversion, training\n"
+        "model = minivit.load('digits_vit')\n"
+        "with minivit.record(model, 'blocks.*.attention.weights') as seen, torch.no_grad():\n"
+        "    model(torch.zeros(1, 1, 8, 8))\n"
+        "print(len(seen))"
+    )
+    result = run(code)
+    assert result.stdout.strip() == "4", result.stderr
+    chapter = [
+        cell.source
+        for cell in cells(BOOK / "01_images_as_sequences.ipynb")
+        if cell.cell_type == "code" and "nbval-ignore-output" not in tags(cell)
+    ]
+    end = next(i for i, text in enumerate(chapter) if "torchvision" in text)
+    result = run("\n".join(chapter[:end]))
+    assert end >= 8 and result.returncode == 0, result.stderr

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import product
 from xml.etree import ElementTree
 
 import pytest
@@ -73,12 +74,10 @@ def test_with_an_address_the_site_has_it_everywhere_and_without_one_nowhere(tmp_
     assert (out / ".nojekyll").is_file()
     feed = ElementTree.parse(out / "feed.xml").getroot()
     entries = feed.findall("{*}entry")
-    assert entries and all(
-        e.findtext(f"{{*}}{n}") for e in (feed, *entries) for n in ("id", "title", "updated")
-    )
-    assert feed.findtext("{*}author/{*}name") and entries[0].find("{*}link").get("href").startswith(
-        f"{pages}/book/claims/"
-    )
+    for entry, field in product((feed, *entries), ("id", "title", "updated")):
+        assert entry.findtext(f"{{*}}{field}")
+    assert feed.findtext("{*}author/{*}name")
+    assert entries[0].find("{*}link").get("href").startswith(f"{pages}/book/claims/")
 
     out = build(tmp_path, NOWHERE)  # over the first, as `make site` would
     for page in ("first.html", "404.html"):

@@ -100,10 +100,8 @@ def test_the_course_has_twelve_weeks_and_five_whose_minutes_add_up_and_every_cha
 def test_the_plan_for_eighty_adds_up_and_its_homework_votes_and_exam_belong_to_their_weeks():
     plan = PAGES["plan"]
     for table in re.findall(r"(?m)(?:^\|.*\n)+", plan):
-        rows = [
-            [cell.strip(" *") for cell in row.strip("|\n ").split("|")]
-            for row in table.splitlines()
-        ]
+        lines = [row.strip("|\n ").split("|") for row in table.splitlines()]
+        rows = [[cell.strip(" *") for cell in line] for line in lines]
         for at in 0, 1:
             cells = [row[at] for row in rows[2:] if len(row) > at]
             if table.count("**") > 1 and cells and all(cell.isdecimal() for cell in cells):
@@ -117,12 +115,8 @@ def test_the_plan_for_eighty_adds_up_and_its_homework_votes_and_exam_belong_to_t
     by_id = {item.id: item.chapter for item in bank()}
     votes = re.findall(r"(?m)^\| (\d+) \| `([\w-]+)` \|$", plan)
     outcomes = re.findall(r"(?m)^\| (\d+) \| [^|]+ \| (`.*min\)) \| .+ \|$", plan)
-    assert (
-        [int(n) for n, _ in votes]
-        == [int(n) for n, _ in outcomes]
-        == sorted(asked)
-        == sorted(of_week)[:12]
-    )
+    weeks = [[int(week) for week, _ in rows] for rows in (votes, outcomes)]
+    assert weeks == [sorted(asked)] * 2 == [sorted(of_week)[:12]] * 2
     for (week, vote), (_, work) in zip(votes, outcomes, strict=True):
         text = of_week[int(week)]
         assert by_id[vote] in text, vote
@@ -157,11 +151,8 @@ def test_an_exam_adds_up_and_its_guide_has_the_marks_of_each_question_and_what_c
         each = 4 if "(1 each)" in place["guide"] else 1
         assert sum(map(int, marks)) * each == place["points"], place["guide"]
         assert place.get("says", "") in place.get("said", "")
-    assert (
-        "<<" not in paper + guide
-        and "\nverdict " not in paper
-        and paper != exam.written("paper", seed + 1)
-    )
+    assert "<<" not in paper + guide and "\nverdict " not in paper
+    assert paper != exam.written("paper", seed + 1)
 
 
 def test_the_answers_of_an_exam_by_hand_are_those_of_the_package():
@@ -171,9 +162,8 @@ def test_the_answers_of_an_exam_by_hand_are_those_of_the_package():
     size = f"{sum(p.numel() for p in model.patch_embedding.parameters()):,}"
     assert size in shapes["guide"] and f"{model.positions.table.numel():,}" in shapes["guide"]
     (norm,) = (place for place in exam.places(1) if "LayerNorm" in place["ask"])
-    given = [
-        [float(n) for n in row.split(",")] for row in re.findall(r"\[([\d, ]+)\]", norm["ask"])
-    ][:3]
+    lists = re.findall(r"\[([\d, ]+)\]", norm["ask"])[:3]
+    given = [[float(n) for n in row.split(",")] for row in lists]
     for eps, count in ((0, 2), (0.1, 3)):
         rows = torch.nn.functional.layer_norm(torch.tensor(given), [3], eps=eps)
         assert len({round(row[2].item(), 2) for row in rows}) == count

@@ -209,10 +209,8 @@ def test_image_and_heads_stand_in_one_view_and_a_head_opens_down_to_its_numbers(
     assert shares[:5] == sorted(shares[:5], reverse=True) and abs(sum(shares) - 100) < 0.4
     scores = opened.locator("tbody tr").first.locator("td").all_inner_texts()
     product, score = (float(text.replace("\u2212", "-")) for text in scores[:2])
-    assert (
-        abs(product / 32**0.5 - score) < 0.01
-        and scores[0] in opened.locator(".live-spelled").inner_text()
-    )
+    assert abs(product / 32**0.5 - score) < 0.01
+    assert scores[0] in opened.locator(".live-spelled").inner_text()
     opened.get_by_role("button", name="Switch this head off").click()
     expect(live.locator(".live-say")).to_contain_text("With everything in place")
     live.get_by_role("button", name="Keep this state").click()
@@ -228,22 +226,19 @@ def test_an_address_sets_the_state_says_it_and_may_ask_for_nonsense(opened, site
     state = "model=digits_vit&image=2&patch=1.4&head=3.2&without=attention.1,positions&off=4.1&covered=2.2&tap=cover"
     page = opened(f"{LIVE}?{state}")
     live = ready(digits(page))
-    expect(live.locator(".live-opened .live-name")).to_have_text(
-        "Block 3, head 2, from row 1, column 4"
-    )
+    name = live.locator(".live-opened .live-name")
+    expect(name).to_have_text("Block 3, head 2, from row 1, column 4")
     for name in ("Attention of block 1", "Positions", "Head 1 of block 4"):
         switch = live.get_by_role("button", name=name, exact=True)
         assert switch.get_attribute("aria-pressed") == "false", name
     assert live.get_by_label("cover it").is_checked() and page.url == f"{site}{LIVE}?{state}"
-    page = opened(
-        f"{LIVE}?model=constructor&image=99&patch=0.9&head=7.1&without=__proto__,mlp.12&order=1,1"
-    )
+    nonsense = "image=99&patch=0.9&head=7.1&without=__proto__,mlp.12&order=1,1"
+    page = opened(f"{LIVE}?model=constructor&{nonsense}")
     live = page.locator("[data-model=cifar10_vit]")
     expect(live.locator(".live-say")).to_contain_text("says cat", timeout=30_000)
     page.get_by_role("link", name="Switch off positions").click()
-    expect(page.locator("[data-model=digits_vit] .live-say")).to_contain_text(
-        "everything in place", timeout=30_000
-    )
+    say = digits(page).locator(".live-say")
+    expect(say).to_contain_text("everything in place", timeout=30_000)
 
 
 def test_a_walk_sets_states_and_points_at_what_changed(page: Page):

@@ -90,38 +90,23 @@ def keeping_scores(q, k, v, chunk):
     return chunked_attention(q, k, v, chunk) + 0 * kept[0].sum()
 
 
-def heads_by(split=None, merge=None):
-    """Multi-head attention with another way to split or to merge, from and to [batch, tokens, dim]."""
+def heads_by(split=None):
+    """Multi-head attention, perhaps with another way to split [batch, tokens, dim]."""
 
     def attention(x, w_qkv, w_out, heads):
         batch, tokens, dim = x.shape
         sizes = batch, heads, tokens, dim // heads
         cut = split or (lambda t, sizes: t.reshape(batch, tokens, heads, -1).transpose(1, 2))
-        put = merge or (lambda t: t.transpose(1, 2).reshape(batch, tokens, dim))
         q, k, v = (cut(t, sizes) for t in (x @ w_qkv).chunk(3, -1))
-        return put(F.scaled_dot_product_attention(q, k, v)) @ w_out
+        heads = F.scaled_dot_product_attention(q, k, v)
+        return heads.transpose(1, 2).reshape(batch, tokens, dim) @ w_out
 
     return attention
-
-
-def running(q, k, v, chunk):
-    """The online softmax."""
-    highest, total, output = torch.full((*q.shape[:-1], 1), -math.inf), 0.0, 0.0
-    for keys, values in zip(k.split(chunk, -2), v.split(chunk, -2), strict=True):
-        scores = q @ keys.mT / q.shape[-1] ** 0.5
-        new = torch.maximum(highest, scores.amax(-1, keepdim=True))
-        moved = torch.exp(highest - new)
-        weights = torch.exp(scores - new)
-        total = total * moved + weights.sum(-1, keepdim=True)
-        output = output * moved + weights @ values
-        highest = new
-    return output / total
 
 
 ALSO_RIGHT = [
     ("scaled_dot_product_attention", lambda q, k, v, *mask: scaled_dot_product_attention(q, k, v)),
     ("multi_head", heads_by()),
-    ("chunked_attention", running),
 ]  # fmt: skip
 
 WRONG = [
@@ -133,7 +118,6 @@ WRONG = [
     ("scaled_dot_product_attention", "Swap the last two", lambda q, k, v, m=None: (q @ k.permute(3, 2, 1, 0)).softmax(-1) @ v),
     ("multi_head", "in another order. They", lambda x, w, *rest: multi_head(x, w.roll(len(w), 1), *rest)),
     ("multi_head", "Only where heads are merged", heads_by(split=lambda t, sizes: t.view(sizes))),
-    ("multi_head", "averaged", heads_by(merge=lambda t: t.mean(1))),
     ("masked_softmax", "multiplied by the mask", lambda scores, mask: (scores * mask).softmax(-1)),
     ("masked_softmax", "penalty of finite size", lambda scores, mask: (scores - 1.0 * ~mask).softmax(-1)),
     ("masked_softmax", "mask is inverted", lambda s, mask: s.masked_fill(mask, -math.inf).softmax(-1)),

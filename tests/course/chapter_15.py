@@ -42,9 +42,6 @@ EQUIVALENT = [
     ("distance_step", "a distance has no direction", "function(x) - target -> target - function(x)"),
     ("left_after", "there are n right singular vectors either way", ", full_matrices=False) -> )", "full_matrices=False -> full_matrices=True"),
     ("gauss_newton_step", "there is one right side", "[:, 0] -> [:, -1]"),
-    ("lbfgs_direction", "a dot product is symmetric", "s @ q / (s @ y -> s @ q / (y @ s"),
-    ("lbfgs_direction", "a dot product is symmetric", "s @ q -> q @ s"),
-    ("lbfgs_direction", "a dot product is symmetric", "(s @ y) / -> (y @ s) /"),
-    ("lbfgs_direction", "a dot product is symmetric", "y @ q -> q @ y"),
-    ("lbfgs_direction", "a dot product is symmetric", "(s @ y)) * s -> (y @ s)) * s"),
+    ("lbfgs_direction", "a dot product is symmetric", "s @ q / (s @ y -> s @ q / (y @ s", "s @ q -> q @ s", "y @ q -> q @ y",
+     "(s @ y) / -> (y @ s) /", "(s @ y)) * s -> (y @ s)) * s"),
 ]  # fmt: skip

@@ -94,7 +94,5 @@ EQUIVALENT = [
     ("tridiagonal", "k + 1 is never more than the steps", "k + 1 < -> k + 1 !="),
     ("tridiagonal", "the second time turns the sign back", "rest - Q.T @ (Q @ rest) -> Q.T @ (Q @ rest) - rest"),
     ("negative_share", "a point at 0 has no size", "< 0 -> <= 0"),
-    ("filter_scaled", "direction and weight have one shape", "weight.ndim -> direction.ndim"),
-    ("filter_scaled", "direction and weight have one shape", "view_as(direction) -> view_as(weight)"),
-    ("filter_scaled", "direction and weight have one shape", "zeros_like(direction) -> zeros_like(weight)"),
+    ("filter_scaled", "direction and weight have one shape", "weight.ndim -> direction.ndim", "view_as(direction) -> view_as(weight)", "zeros_like(direction) -> zeros_like(weight)"),
 ]  # fmt: skip

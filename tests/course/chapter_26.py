@@ -66,17 +66,11 @@ def frozen(student, teacher, centre, student_temperature, teacher_temperature):
     return attached(student.detach(), teacher, centre, student_temperature, teacher_temperature)
 
 
-def unscaled(tokens):
-    x = tokens - tokens.mean(0)
-    return x @ torch.linalg.svd(x)[2][:3].mT
-
-
 WRONG = [
     ("random_mask", "Return two tensors", lambda noise, kept: (noise.argsort(1),)),
     ("random_mask", "of type Tensor", lambda noise, kept: noise.argsort(1)[:, :kept]),
     ("dino_loss", "A gradient reaches the teacher", attached),
     ("dino_loss", "No gradient reaches the student", frozen),
-    ("principal_colours", "from 0 to 1", unscaled),
     ("loss_parts", "0 ln 0 should be 0", logarithms),
 ]
 

@@ -35,30 +35,6 @@ def recall_at_k(scores, k):
     return sum(i in row for i, row in enumerate(places.tolist())) / len(scores)
 
 
-def overflowing(images, texts, scale, bias):
-    scores = scale * F.normalize(images) @ F.normalize(texts).mT + bias
-    return torch.log(1 + torch.exp(scores * (1 - 2 * torch.eye(len(scores))))).sum() / len(scores)
-
-
-def by_length(table, captions):
-    words = captions[:, : int((captions[0] > 0).sum())]
-    return (
-        bag_of_words(table, captions)
-        if (words == captions[:, :2]).all() and captions[0, 0]
-        else words.to(table) @ table[: words.shape[1]]
-    )
-
-
-def always_two(scores, k):
-    return recall_at_k(scores, 2)
-
-
-WRONG = [
-    ("sigmoid_loss", "scores of a thousand", overflowing),
-    ("bag_of_words", "order of words", by_length),
-    ("recall_at_k", "every image finds", always_two),
-]
-
 EQUIVALENT = [
     ("bag_of_words", "words have numbers from 1", "captions > 0 -> captions != 0"),
 ]

@@ -82,9 +82,8 @@ def test_every_claim_is_there_with_raw_numbers_and_its_rule(data):
 def test_a_study_s_commit_and_an_author_s_objection_come_along(monkeypatch):
     rows, said = load(), Dispute(date(2026, 11, 22), "A. Author", "Ours is larger.", "No.")
     changed = replace(rows.claims["R74"], study=("digits",), disputed=(said,))
-    monkeypatch.setattr(
-        export, "load", lambda: replace(rows, claims=rows.claims | {"R74": changed})
-    )
+    rows = replace(rows, claims=rows.claims | {"R74": changed})
+    monkeypatch.setattr(export, "load", lambda: rows)
     row = claim(made := ledger(FOUND, BUILD), "R74")
     (study,) = row["studies"]
     assert study["command"] == "python -m studies digits"

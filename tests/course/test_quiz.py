@@ -35,10 +35,9 @@ def told(chapter):
     """What a chapter says and prints, as one line."""
     parts = []
     for cell in nbformat.read(BOOK / f"{chapter}.ipynb", as_version=4).cells:
-        shown = (
-            o.get("text", o.get("data", {}).get("text/plain", "")) for o in cell.get("outputs", [])
-        )
-        parts += [cell.source, *shown]
+        parts.append(cell.source)
+        for output in cell.get("outputs", []):
+            parts.append(output.get("text", output.get("data", {}).get("text/plain", "")))
     return " ".join(" ".join(parts).split())
 
 
@@ -72,12 +71,8 @@ def test_code_prints_the_right_answer_or_its_check_says_what_the_question_is_abo
         assert report.state == "failed" and item.says and item.says in report.detail, report
 
 
-def test_a_parser_of_gift_reads_one_right_answer_and_all_reasons_of_each_question(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setitem(
-        sys.modules, "markdown", ModuleType("markdown")
-    )  # for texts that are none here
+def test_a_parser_of_gift_reads_one_right_answer_and_all_reasons(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "markdown", ModuleType("markdown"))  # of which none is here
     from pygiftparser import parser
 
     (tmp_path / "quiz.txt").write_text(gift(bank()), encoding="utf-8")
@@ -86,9 +81,8 @@ def test_a_parser_of_gift_reads_one_right_answer_and_all_reasons_of_each_questio
     assert [question.title for question in read] == [item.id for item in bank()]
     for question, item in zip(read, bank(), strict=True):
         answers = question.answers.answers
-        assert question.valid and [a.fraction > 0 for a in answers] == [True] + [False] * (
-            len(item.answers) - 1
-        )
+        counts = [answer.fraction > 0 for answer in answers]
+        assert question.valid and counts == [True] + [False] * (len(item.answers) - 1)
         assert all(answer.feedback for answer in answers)
 
 
@@ -96,26 +90,19 @@ def test_qti_is_as_the_specification_has_it_and_the_package_holds_what_it_lists(
     qti(bank(), tmp_path / "quiz.zip")
     with zipfile.ZipFile(tmp_path / "quiz.zip") as package:
         files = {name: package.read(name) for name in package.namelist()}
-    trees = {
-        name: ElementTree.fromstring(data) for name, data in files.items() if name.endswith(".xml")
-    }
+    texts = {name: data for name, data in files.items() if name.endswith(".xml")}
+    trees = {name: ElementTree.fromstring(data) for name, data in texts.items()}
     assert [fault for name, tree in trees.items() for fault in faults(tree, name)] == []
     manifest = trees["imsmanifest.xml"]
-    listed = {
-        file.get("href") for file in manifest.iter("{http://www.imsglobal.org/xsd/imscp_v1p1}file")
-    }
+    listed = {file.get("href") for file in manifest.findall(".//{*}file")}
     assert listed == {*files} - {"imsmanifest.xml"}
-    names = {
-        resource.get("identifier")
-        for resource in manifest.iter("{http://www.imsglobal.org/xsd/imscp_v1p1}resource")
-    }
+    names = {resource.get("identifier") for resource in manifest.findall(".//{*}resource")}
     assert names == {item.id for item in bank()} | {"quiz"}
     text = files["which-root.xml"].decode()
     for old, new in (("<simpleChoice ", "<choice "), ('shuffle="true"', ""), ("<itemBody>", "<itemBody>5"),
                      ("<responseProcessing>", "<itemBody/><responseProcessing>")):  # fmt: skip
-        broken = text.replace(old, new).replace(
-            "</simpleChoice>", "</choice>" if "choice" in new else "</simpleChoice>"
-        )
+        end = "</choice>" if "choice" in new else "</simpleChoice>"
+        broken = text.replace(old, new).replace("</simpleChoice>", end)
         assert faults(ElementTree.fromstring(broken), "broken"), old
 
 
@@ -128,10 +115,8 @@ def faults(element, where):
     own = {key.rpartition("}")[2] for key in element.attrib}
     texts = [element.text, *(child.tail for child in element)]
     children = [f"{child.tag.rpartition('}')[2]} " for child in element]
-    mixed = "".join(
-        ("#" if (text or "").strip() else "") + child
-        for text, child in zip(texts, [*children, ""], strict=True)
-    )
+    marks = ("#" if (text or "").strip() else "" for text in texts)
+    mixed = "".join(mark + child for mark, child in zip(marks, [*children, ""], strict=True))
     allowed = {"&flow": BLOCK, "&inline": INLINE}.get(content, content)
     found = [] if {*must} <= own <= {*must, *may} else [f"{where}: {name} has {own}"]
     found += [] if re.fullmatch(allowed, mixed) else [f"{where}: {name} holds {mixed}"]
@@ -139,9 +124,7 @@ def faults(element, where):
     return found + [fault for child in inner for fault in faults(child, where)]
 
 
-def test_the_command_writes_the_chapters_asked_for_and_a_page_has_their_right_answers(
-    tmp_path, capsys
-):
+def test_the_command_writes_the_chapters_asked_for_and_a_page_has_the_answers(tmp_path, capsys):
     assert main(["2", "3", "--out", str(tmp_path)]) == 0
     assert {path.name for path in tmp_path.iterdir()} == {"quiz.gift.txt", "quiz.qti.zip"}
     here = [item for item in bank() if item.chapter[:2] in ("02", "03")]

@@ -192,7 +192,7 @@ OWN: dict[str, dict[str, Any]] = {
     "decibels": {"distance": torch.rand(4) + 1, "image": images}, "invert": {"image": images[:1], "steps": 2},
     "Fourier": {"shape": (1, 1, 8, 8), "generator": generator, "preprocess": vit.preprocess},
     "Pixels": {"shape": (1, 1, 8, 8), "generator": generator, "constant": 10.0, "jitter_after": 1},
-    "viewed": {"x": images, **{name: torch.zeros(4) + 0.1 for name in ("turn", "zoom", "down", "across")}}, "blurred": {"images": images},
+    "Climb": {"pictures": torch.rand(16, 1, 8, 8)}, "viewed": {"x": images, **{name: torch.zeros(4) + 0.1 for name in ("turn", "zoom", "down", "across")}}, "blurred": {"images": images},
     "invert_block": {"y": tokens}, "invert_residual": {"branch": lambda x: x.tanh() / 2, "y": flat}, "unwind": {"model": double, "steps": 20},
     "lipschitz": {"branch": smooth, "x": flat, "towards": flat + 1}, "levenberg_marquardt": {"y": flat, "steps": 5},
     "newton_krylov": {"y": flat, "steps": 5}, "gmres": {"operator": symmetric, "b": flat}, "lanczos": {"operator": symmetric},

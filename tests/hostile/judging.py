@@ -6,7 +6,7 @@ import linecache
 import math
 import re
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -108,53 +108,6 @@ def same(a: Any, b: Any) -> bool:
         return isinstance(x, Tensor) == isinstance(y, Tensor) and bool(x == y)
 
     return left.keys() == right.keys() and all(alike(left[key], right[key]) for key in left)
-
-
-def numpy(x: Any) -> np.ndarray:
-    return np.asarray(x.detach().double() if isinstance(x, Tensor) else x, dtype=float)
-
-
-def _weights(q: Any, k: Any, mask: Any = None) -> np.ndarray:
-    scores = numpy(q) @ numpy(k).swapaxes(-1, -2) / numpy(q).shape[-1] ** 0.5
-    seen = True if mask is None else np.asarray(mask)
-    largest = scores.max(-1, keepdims=True, where=seen, initial=-math.inf)
-    scores = np.where(seen, np.exp(scores - largest), 0)
-    return scores / np.maximum(scores.sum(-1, keepdims=True), 1e-300)
-
-
-def _confusion(logits: Any, labels: Any) -> np.ndarray:
-    table = np.zeros((logits.shape[1],) * 2)
-    for label, row in zip(labels.tolist(), numpy(logits), strict=True):
-        table[label, row.argmax()] += 1
-    return table
-
-
-def _filtered(images: Any, low: float, high: float) -> np.ndarray:
-    x = numpy(images)
-    radius = np.hypot(np.fft.fftfreq(x.shape[-2])[:, None], np.fft.fftfreq(x.shape[-1]))
-    return np.fft.ifft2(np.fft.fft2(x) * ((radius >= low - 1e-9) & (radius < high - 1e-9))).real
-
-
-def _cosines(table: Any) -> np.ndarray:
-    rows = numpy(table).reshape(-1, table.shape[-1])
-    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return (rows @ rows.T).reshape(*table.shape[:2], *table.shape[:2])
-
-
-def _peak(distance: Any, image: Any) -> np.ndarray:
-    flat = numpy(image).reshape(len(image), -1)
-    peaks = (flat.max(1) - flat.min(1)) * flat.shape[1] ** 0.5
-    return 20 * np.log10(peaks.reshape(-1, *[1] * (distance.ndim - 1)) / numpy(distance))
-
-
-AGAIN: dict[str, Callable[..., np.ndarray]] = {  # the same by other means, one at a time
-    "attention_weights": _weights, "scaled_dot_product_attention": lambda q, k, v, mask=None: _weights(q, k, mask) @ numpy(v),
-    "confusion": _confusion, "position_similarity": _cosines, "decibels": _peak,
-    "band_pass": lambda images, low, high=math.inf: _filtered(images, low, high), "low_pass": lambda images, cutoff: _filtered(images, 0, cutoff),
-    "high_pass": lambda images, cutoff: _filtered(images, cutoff, math.inf), "norms": lambda x: np.sqrt((numpy(x).reshape(len(x), -1) ** 2).sum(1)),
-    "patch_means": lambda maps, grid: np.array([[m.mean() for row in np.split(x, grid[0]) for m in np.split(row, grid[1], 1)] for x in numpy(maps)]),
-    "cut_patches": lambda images, patch_size: np.array([c for x in numpy(images) for row in np.split(x, x.shape[1] // patch_size, 1) for c in np.split(row, x.shape[2] // patch_size, 2)]),
-}  # fmt: skip
 
 
 def hints(function: Any) -> dict[str, Any]:

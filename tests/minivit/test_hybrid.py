@@ -1,6 +1,7 @@
 """Hybrids are made of the blocks that they name, in that order, and of nothing else."""
 
 import dataclasses
+import math
 
 import pytest
 import torch
@@ -78,14 +79,6 @@ def test_with_convolutions_alone_it_is_the_resnet():
     close(hybrid(pictures()), resnet(pictures()))
 
 
-def torchs(attention):
-    """torch's attention with the numbers of ours."""
-    twin = nn.MultiheadAttention(attention.out.in_features, attention.heads, batch_first=True)
-    twin.in_proj_weight, twin.in_proj_bias = attention.qkv.weight, attention.qkv.bias
-    twin.out_proj = attention.out
-    return twin
-
-
 @pytest.mark.parametrize(("stride", "window"), [(1, None), (2, None), (1, 2), (2, 3)])
 @pytest.mark.parametrize("training", [True, False])
 def test_an_attention_block_is_its_formula(stride, window, training):
@@ -106,7 +99,10 @@ def test_an_attention_block_is_its_formula(stride, window, training):
     rows, columns = y.shape[2:]
     mask = None if window is None else ~window_mask((rows, columns), window)
     tokens = y.flatten(2).mT
-    tokens, _ = torchs(block.attention)(tokens, tokens, tokens, attn_mask=mask)
+    own, torchs = block.attention, nn.MultiheadAttention(12, 3, batch_first=True)
+    torchs.in_proj_weight, torchs.in_proj_bias = own.qkv.weight, own.qkv.bias
+    torchs.out_proj = own.out
+    tokens, _ = torchs(tokens, tokens, tokens, attn_mask=mask)
     branch = norm(tokens.mT.unflatten(2, (rows, columns)), "norm2")
     close(block(x), (norm(pointwise(block.shortcut[0].weight), "shortcut.1") + branch).relu())
 
@@ -118,13 +114,10 @@ def test_pooled_stages_are_their_parts_in_a_row():
     x = model.blocks[0](x)
     for pool, blocks in (1, model.blocks[1:3]), (2, model.blocks[3:]):
         weight, bias = model.transitions[pool].weight, model.transitions[pool].bias
-        padded, before, halved = F.pad(x, (1, 1, 1, 1)), x.shape[1], x.shape[2] // 2
-        x = torch.zeros(3, 2 * before, halved, halved).double()
-        for channel in range(2 * before):  # two of each channel before
-            for i in range(halved):
-                for j in range(halved):
-                    place = padded[:, channel // 2, 2 * i : 2 * i + 3, 2 * j : 2 * j + 3]
-                    x[:, channel, i, j] = (place * weight[channel, 0]).sum((1, 2)) + bias[channel]
+        places = F.unfold(x, 3, padding=1, stride=2).unflatten(1, (-1, 9))
+        twice = places.repeat_interleave(2, 1)  # two of each channel before
+        x = torch.einsum("bckp,ck->bcp", twice, weight.flatten(1)) + bias[:, None]
+        x = x.unflatten(2, (math.isqrt(x.shape[2]), -1))
         for block in blocks:
             x = block(x)
     x = F.layer_norm(x.flatten(2).mT, [24], model.norm.weight, model.norm.bias, eps=1e-6)

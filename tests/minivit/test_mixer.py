@@ -13,7 +13,7 @@ from minivit import MixerConfig
 from minivit.catalogue import FEEDFORWARD
 from minivit.families import build
 from minivit.mixer import FeedForwardBlock, MixerBlock, Mixing
-from tests.parity import assert_same, check_faults, draw, observe, pictures, put, random
+from tests.parity import assert_same, check_faults, compare, draw, observe, pictures, put, random
 
 # Small, and with every number another: 6 tokens, or 7 with the class token.
 SMALL = MixerConfig((12, 10), (4, 5), 2, 7, dim=24, depth=2, mixing_hidden=11, mlp_ratio=1.5)
@@ -59,9 +59,7 @@ def timms(dtype, depth):
 @pytest.mark.parametrize("depth", [2, pytest.param(12, marks=pytest.mark.full)])
 def test_mixer_b_16_equals_timms_in_logits_tokens_and_gradients(dtype, depth):
     theirs = timms(dtype, depth)
-    expected = observe(theirs, pictures(theirs))
-    assert len(expected) == depth + 2
-    assert_same(observe(from_timm(theirs), pictures(theirs)), expected)
+    compare(theirs, pictures(theirs), from_timm)
 
 
 class NormOverTokens(nn.LayerNorm):

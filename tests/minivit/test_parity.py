@@ -8,7 +8,7 @@ from torch import nn
 from minivit.variants import PostNormBlock
 from minivit.vit import MLP, Block
 from tests import parity
-from tests.parity import assert_same, convert, observe, pictures, put, reference
+from tests.parity import convert, observe, pictures, put, reference
 
 MEAN = torch.tensor([0.485, 0.456, 0.406], dtype=torch.float64)[:, None, None]
 STD = torch.tensor([0.229, 0.224, 0.225], dtype=torch.float64)[:, None, None]
@@ -16,10 +16,7 @@ STD = torch.tensor([0.229, 0.224, 0.225], dtype=torch.float64)[:, None, None]
 
 def compare(name, dtype, depth=None, image_size=224):
     theirs = reference(name, dtype, depth, image_size)
-    images = pictures(theirs, image_size)
-    expected = observe(theirs, images)
-    assert len(expected) == len(theirs.encoder.layers) + 2
-    assert_same(observe(convert(theirs), images), expected)
+    parity.compare(theirs, pictures(theirs, image_size), convert)
 
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)

@@ -44,12 +44,6 @@ def pictures(dtype=torch.float64, height=64, width=40, channels=3, seed=1):
     return random(2, channels, height, width, seed=seed).to(dtype)
 
 
-def compare(theirs, images):
-    expected = observe(theirs, images)
-    assert len(expected) == len(parity.blocks_of(theirs)) + 2
-    assert_same(observe(convert(theirs), images), expected)
-
-
 @DTYPES
 @pytest.mark.parametrize(("name", "size"), [
     ("resnet18", (64, 40)),
@@ -59,18 +53,19 @@ def compare(theirs, images):
 def test_resnets_equal_torchvisions_in_logits_maps_and_gradients(name, size, dtype):
     theirs = getattr(torchvision.models, name)()
     draw(theirs.to(dtype).eval())
-    compare(theirs, pictures(dtype, *size))
+    parity.compare(theirs, pictures(dtype, *size), convert)
 
 
 @DTYPES
 @pytest.mark.parametrize(("block", "stages", "width", "stem"), [
     (BLOCKS[0], (1, 2, 1), 16, "3x3"),
     (BLOCKS[1], (2, 1), 12, "3x3"),
-    (BLOCKS[1], (1, 1, 1, 1), 128, "7x7"),  # the widths of ResNet152x2
+    pytest.param(BLOCKS[1], (1, 1, 1, 1), 128, "7x7", marks=pytest.mark.full),  # as ResNet152x2
     (BLOCKS[0], (1,), 5, "7x7"),
 ])  # fmt: skip
 def test_other_widths_stages_and_stems_equal_torchvisions(block, stages, width, stem, dtype):
-    compare(reference(block, stages, width, stem, dtype), pictures(dtype, 35, 50))
+    theirs = reference(block, stages, width, stem, dtype)
+    parity.compare(theirs, pictures(dtype, 35, 50), convert)
 
 
 @DTYPES

@@ -63,10 +63,8 @@ def by_hand(model, x, part=None, blocks=None):
     for i, block in enumerate(model.blocks):
         gone = part if blocks is None or i in blocks else None
         mixes = block.attention if hasattr(block, "attention") else block.mixing
-        steps = [("mixes", mixes), ("mlp", block.mlp)]
-        for (name, layer), norm in zip(
-            steps[::-1] if mlp_first else steps, ["norm1", "norm2"], strict=True
-        ):
+        steps = [("mixes", mixes), ("mlp", block.mlp)][:: -1 if mlp_first else 1]
+        for (name, layer), norm in zip(steps, ["norm1", "norm2"], strict=True):
 
             def normed(x, norm=norm, block=block, gone=gone):
                 return x if gone in ("norm", norm) else getattr(block, norm)(x)
@@ -149,12 +147,6 @@ def test_numbers_fill_a_named_model_without_parts_only_if_it_lacks_the_same(tmp_
         minivit.load("vit_8px", path)
 
 
-def lies_in(key, part):
-    """Whether a number of the state dict belongs to a part."""
-    names = key.split(".")
-    return part in names or (part == "norm" and not {"norm1", "norm2"}.isdisjoint(names))
-
-
 @pytest.mark.parametrize(
     "part",
     ["patch_embedding", "positions", "class_token", "blocks", "mixes", "mlp", "norm1", "norm", "head"],
@@ -166,7 +158,8 @@ def test_a_transplant_changes_the_numbers_of_its_part_and_no_others(kind, part):
     source, target = made(kind, seed=1), made(kind, seed=2)
     before = [copy.deepcopy(model.state_dict()) for model in (source, target)]
     result = transplant(source, target, named(kind, part))
-    changed = {key: lies_in(key, named(kind, part)) for key in result.state_dict()}
+    names = {named(kind, part), *(["norm1", "norm2"] if part == "norm" else [])}
+    changed = {key: not names.isdisjoint(key.split(".")) for key in result.state_dict()}
     assert any(changed.values())
     for key, tensor in result.state_dict().items():
         assert torch.equal(tensor, before[0 if changed[key] else 1][key]), key

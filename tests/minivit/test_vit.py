@@ -74,11 +74,8 @@ SMALL = ViTConfig((12, 20), (4, 5), 2, 7, dim=24, depth=2, heads=3, mlp_ratio=1.
 
 def made(seed=0, removed=(), **changes):
     """A small model that is random in every number: the head of an untrained one is zero."""
-    torch.manual_seed(seed)
-    model = build(replace_config(SMALL, changes), [(part, None) for part in removed]).eval()
-    for p in model.parameters():
-        nn.init.normal_(p, std=0.3)
-    return model
+    model = build(replace_config(SMALL, changes), [(part, None) for part in removed])
+    return draw(model.eval(), seed).requires_grad_()
 
 
 VARIANTS = [

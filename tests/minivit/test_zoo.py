@@ -4,7 +4,8 @@ import re
 import pytest
 import torch
 import torchvision
-from torchvision.models import VisionTransformer
+from torchvision.models import ResNet, VisionTransformer
+from torchvision.models.resnet import Bottleneck
 
 import minivit
 from minivit import ResNetConfig, ViTConfig
@@ -33,7 +34,7 @@ def test_models_have_torchvisions_sizes_and_weights(name, listed):
 
 
 @pytest.mark.parametrize(("theirs", "ours"), [
-    (torchvision.models.resnet50, ResNetConfig()),
+    (lambda: ResNet(Bottleneck, [1, 1, 1, 1]), ResNetConfig(stages=(1, 1, 1, 1))),
     (lambda: VisionTransformer(32, 4, 2, 4, 64, 256), ViTConfig(32, 4, dim=64, depth=2, heads=4)),
 ])  # fmt: skip
 def test_an_untrained_model_starts_as_torchvisions(theirs, ours):

@@ -3,12 +3,14 @@
 import json
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from PIL import Image
 
 import minivit
 from book._ext import live
+from book.tools.large_model import Inside, to_bytes
 from tests.page.conftest import node, with_every_half
 from vitlab.convert.page import LARGEST, export_page
 
@@ -107,3 +109,19 @@ def test_resized_cropped_and_grey_as_pil_does_it():
         assert len(set(theirs.tolist())) > 20
         away = (torch.tensor(ours) - theirs).abs()
         assert away.max() <= 1, "PIL's weights are rounded, the page's are not"
+
+
+def test_a_vit_in_8_bits_gives_its_tokens_and_weights_of_every_block():
+    torch.manual_seed(0)
+    model = minivit.ViT(minivit.ViTConfig(32, 8, classes=3, dim=24, depth=2, heads=3))
+    model.preprocess = minivit.Preprocess((32, 32), resize=(32, 32))
+    pixels = torch.randint(256, (32, 32, 3), dtype=torch.uint8)
+    tokens, weights = Inside(model.eval())(pixels)
+    session = onnxruntime.InferenceSession(to_bytes(Inside(model), pixels))
+    found, looks = map(torch.from_numpy, session.run(None, {"pixels": pixels.numpy()}))
+    assert tokens.shape == (2, 17, 24) and weights.shape == (2, 3, 17, 17)
+    torch.testing.assert_close(looks, weights, atol=0.02, rtol=0)
+    assert torch.cosine_similarity(found, tokens, dim=-1).min() > 0.99
+    with torch.no_grad():
+        logits = model(model.preprocess(pixels.permute(2, 0, 1)[None]))
+    torch.testing.assert_close(model.head(tokens[-1, 0]), logits[0])

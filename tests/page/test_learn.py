@@ -8,6 +8,7 @@ from torch import nn
 import minivit
 from minivit.vit import ViTConfig
 from tests.page.conftest import node
+from tests.parity import draw
 from vitlab.data import load_data
 from vitlab.training import Recipe
 from vitlab.training.optimiser import adamw, schedule
@@ -60,12 +61,7 @@ def sized():
 
 def drawn(removed=()):
     """A ViT of these sizes in float64, every number of which has been drawn, without some parts."""
-    of, draws = minivit.ViT(sized()).double(), torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for name, p in of.named_parameters():
-            p.copy_(0.3 * torch.randn(p.shape, generator=draws, dtype=torch.float64))
-            if "norm" in name and name.endswith("weight"):
-                p += 1
+    of = draw(minivit.ViT(sized()).double()).requires_grad_()
     for part, blocks in removed:
         of = minivit.remove(of, part, blocks)
     return of

@@ -1,5 +1,6 @@
 """What the drawings of chapters compute, beside the package and torch."""
 
+import ast
 import copy
 import math
 
@@ -11,6 +12,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import minivit
 from book._ext import live
+from book.tools.notebooks import cells
+from course.claims.rows import BOOK
 from minivit.parts import local_mask
 from minivit.patches import patchify, unpatchify
 from minivit.positions import sincos_1d, sincos_2d
@@ -208,30 +211,19 @@ def test_shuffle_answers_with_and_without_positions():
 
 
 def in_another_basis(of, Q, moved):
-    """Chapter 8's `turned`; `moved` is whether norms hand on their scale and shift."""
-    of = copy.deepcopy(of).double()
-
-    def read(norm, linear):
-        if moved:
-            linear.bias += linear.weight @ norm.bias
-            linear.weight *= norm.weight
-            norm.weight.fill_(1)
-            norm.bias.fill_(0)
-        linear.weight.copy_(linear.weight @ Q.T)
-
-    def write(layer):
-        layer.weight.copy_((Q @ layer.weight.flatten(1)).view_as(layer.weight))
-        layer.bias.copy_(Q @ layer.bias)
-
-    write(of.patch_embedding.projection)
-    of.positions.table.copy_(of.positions.table @ Q.T)
-    for block in of.blocks:
-        read(block.norm1, block.attention.qkv)
-        write(block.attention.out)
-        read(block.norm2, block.mlp.up)
-        write(block.mlp.down)
-    read(of.norm, of.head)
-    return of
+    """By chapter 8's `turned`; `moved` is whether norms hand on their scale and shift."""
+    chapter = next(BOOK.glob("08_*.ipynb"))
+    nodes = (node for cell in cells(chapter) if "def turned" in cell.source
+             for node in ast.parse(cell.source).body)  # fmt: skip
+    (turned,) = (node for node in nodes if getattr(node, "name", "") == "turned")
+    exec(ast.unparse(turned), names := {"copy": copy})
+    own = {} if moved else {k: v for k, v in of.state_dict().items() if "norm" in k}
+    of = copy.deepcopy(of)
+    idle = {name: torch.full_like(v, name.endswith("weight")) for name, v in own.items()}
+    of.load_state_dict(of.state_dict() | idle)
+    there = names["turned"](of, Q)
+    there.load_state_dict(there.state_dict() | own)
+    return there
 
 
 @pytest.mark.parametrize("keeps_mean", [True, False])
@@ -290,12 +282,9 @@ def test_donors_give_parts_as_transplants_do():
     call = "donors", "answers", "$engine", "$model", "$other"
     found = asked(*((*call, parts, pixels) for parts in cases), model=of, other=host)
     for parts, ours in zip(cases, found, strict=True):
-        state = {**host.state_dict()}
-        for name, tensor in of.state_dict().items():
-            if any(name.startswith(f"{part}.") for part in parts):
-                state[name] = tensor
         grafted = copy.deepcopy(host)
-        grafted.load_state_dict(state)
+        for part, *block in (name.split(".") for name in parts):
+            grafted = minivit.transplant(of, grafted, part, [*map(int, block)] or None)
         assert ours == grafted.double()(of.preprocess(seen).double()).argmax(1).tolist(), parts
     assert found[-1] == of(of.preprocess(seen)).argmax(1).tolist(), "all of the donor is the donor"
 
@@ -336,24 +325,17 @@ def test_draw_finds_the_velocities_of_the_model_and_steps_with_guidance_as_it_do
 def test_sink_spends_as_softmax_with_a_register_a_one_or_sigmoids():
     scores = 2 * random(5) - 1
     kinds = "softmax", "register", "plus", "sigmoid"
-    found = dict(
-        zip(kinds, asked(*(("sink", "spend", scores.tolist(), k) for k in kinds)), strict=True)
-    )
+    spends = asked(*(("sink", "spend", scores.tolist(), kind) for kind in kinds))
+    found = dict(zip(kinds, spends, strict=True))
     with_zero = F.pad(scores, (0, 1)).softmax(0)
-    weights = {
-        "softmax": scores.softmax(0),
-        "sigmoid": (scores - torch.tensor(5.0).log()).sigmoid(),
-    }
+    weights = {"softmax": scores.softmax(0), "sigmoid": (scores - math.log(5)).sigmoid()}
     weights |= {"register": with_zero[:5], "plus": with_zero[:5]}
     for kind in kinds:
         assert close(found[kind]["patches"], weights[kind], 1e-7), kind
         spent = sum(found[kind]["patches"]) + found[kind]["register"] + found[kind]["unspent"]
         assert spent == pytest.approx(1)
-    assert (
-        found["register"]["register"]
-        == found["plus"]["unspent"]
-        == pytest.approx(with_zero[5].item())
-    )
+    rest = pytest.approx(with_zero[5].item())
+    assert found["register"]["register"] == found["plus"]["unspent"] == rest
     assert found["softmax"]["unspent"] == found["plus"]["register"] == 0
     (large,) = asked(("sink", "spend", [1000.0, 999.0], "plus"))
     assert close(large["patches"], torch.tensor([1000.0, 999.0], dtype=torch.float64).softmax(0))

@@ -140,9 +140,8 @@ def test_a_study_measures_each_kind_of_row(name, row, monkeypatch):
     assert json.dumps(load(name).measure(row), allow_nan=False) != "{}"
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=[] if name == "digits" else [pytest.mark.full]) for name in TRAINED
-])  # fmt: skip
+@pytest.mark.full
+@pytest.mark.parametrize("name", TRAINED)
 def test_a_study_trains_to_its_end_and_finds_the_same_again(name, tmp_path, capsys):
     def small(run):
         recipe = replace(run.recipe, steps=2, batch_size=10)

@@ -37,12 +37,8 @@ def test_a_study_finds_each_of_its_stored_rows(name):
 
 
 def test_no_best_rate_is_at_the_edge_of_those_tried():
-    rows = [(name, row) for name in NAMES for row in study(name).rows.items()]
-    bracketed = {
-        f"{name}: {row}": figures
-        for name, (row, figures) in rows
-        if isinstance(figures.get("rates"), dict)
-    }
+    rows = {f"{name}: {row}": found for name in NAMES for row, found in study(name).rows.items()}
+    bracketed = {w: found for w, found in rows.items() if isinstance(found.get("rates"), dict)}
     assert bracketed
     for where, figures in bracketed.items():
         tried = sorted(map(float, figures["rates"]))
@@ -51,18 +47,15 @@ def test_no_best_rate_is_at_the_edge_of_those_tried():
 
 
 def test_commands_that_pages_print_can_be_typed():
-    printed = {path: COMMAND.findall(as_told(path)) for path in PAGES}
+    texts = {path: path.read_text(encoding="utf-8") for path in PAGES}
+    # What a model card says of its past may be gone.
+    printed = {p: COMMAND.findall(text.partition("## Made by")[0]) for p, text in texts.items()}
     assert sum(map(len, printed.values())) > 20
     for path, commands in printed.items():
         for name, key in commands:
             assert name in [*NAMES, "NAME", "benchmarks"], path
             rows = study(name).rows.values() if key else ()
             assert not key or any(key in (*row["search"], *row["runs"]) for row in rows), path
-
-
-def as_told(path):
-    """A page without what a model card says of its past."""
-    return path.read_text(encoding="utf-8").partition("## Made by")[0]
 
 
 def test_a_study_is_chosen_by_its_name(capsys):

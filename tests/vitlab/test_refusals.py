@@ -20,9 +20,9 @@ from tests.vitlab.instruments.test_curvature import images as tiny_images
 from tests.vitlab.instruments.test_curvature import small
 from tests.vitlab.instruments.test_localisation import IMAGES as OBLONG
 from tests.vitlab.instruments.test_localisation import Tokens
-from tests.vitlab.inversion.contracting import made
 from tests.vitlab.inversion.test_collisions import HERE, double, gates, square
 from tests.vitlab.inversion.test_norms import norm_of
+from tests.vitlab.inversion.test_residual import made
 from tests.vitlab.test_krylov import times
 from vitlab import figures, inversion, krylov
 from vitlab.instruments.weights import WeightLoss

@@ -28,10 +28,7 @@ ATTACKS = {
     "a full disk": ("[open(f'{i}', 'wb').write(bytes(2**24)) for i in range(9)]", "No space left"),
     "the system": ("open('/proc/sys/kernel/hostname', 'w')", "Read-only file system"),
     "a new mount": (f"x = {REMOUNT}, libc.umount2({os.fsencode(ROOT)!r}, 2)", "(-1, -1)"),
-    "a new namespace": (
-        f"libc.unshare(0x10020000); x = {REMOUNT}, libc.umount2({os.fsencode(ROOT)!r}, 2)",
-        "(-1, -1)",
-    ),
+    "a new namespace": (f"libc.unshare(0x10020000); x = {REMOUNT}, libc.umount2({os.fsencode(ROOT)!r}, 2)", "(-1, -1)"),
     "other processes": ("x = [n for n in os.listdir('/proc') if n.isdecimal()][:-1]", "['1']"),
     "the examiner's memory": ("open(f'/proc/{os.getppid()}/mem', 'rb')", "Permission denied"),
     "privileges": (

@@ -21,9 +21,8 @@ MARKS = (
     Mark("move_by", "passed", "", 1.0, 10.0, 10.0),
     Mark("rotary_2d", "failed", "It <turns> backwards.", 0.4, 4.0, 10.0, ("uses minivit",)),
 )
-DONE = Graded(
-    Submission(Path("a.ipynb"), "Ada", "7", "a.ipynb"), "03_positions", MARKS, possible=20
-)
+ADA = Submission(Path("a.ipynb"), "Ada", "7", "a.ipynb")
+DONE = Graded(ADA, "03_positions", MARKS, possible=20)
 BROKEN = Graded(Submission(Path(), "=1+1", file="=1"), problem="The file is empty.", possible=20)
 HEADS = ["student", "id", "file", "chapter", "counts", "points", "possible"]
 REST = ["remark", "notes", "points by hand", "comment"]
@@ -83,9 +82,8 @@ def test_of_a_students_files_the_best_counts_or_the_last_and_never_one_without_a
 def test_what_a_teacher_adds_to_the_table_survives_and_is_never_lost(tmp_path):
     tables.write(tmp_path, [DONE, BROKEN])
     text = (tmp_path / "grades.csv").read_text(encoding="utf-8-sig")
-    edited = (
-        text.replace(",", ";").replace("14.0;20", "15,5;20").replace("empty.;;;", "empty.;;3;-ü")
-    )
+    edited = text.replace(",", ";").replace("14.0;20", "15,5;20")
+    edited = edited.replace("empty.;;;", "empty.;;3;-ü")
     (tmp_path / "grades.csv").write_bytes(edited.encode("cp1252"))  # as a spreadsheet saves it
     files = ["a.ipynb", "=1"]
     kept = tables.by_hand(tmp_path, files)
@@ -95,11 +93,8 @@ def test_what_a_teacher_adds_to_the_table_survives_and_is_never_lost(tmp_path):
     assert "-ü" in page(again[1]) and "-ü" in tables.comment(again[1])
     tables.write(tmp_path, again)
     assert tables.by_hand(tmp_path, files) == kept
-    wrongs = {
-        "which was not handed in": edited,
-        "'many', expected": edited.replace(";3;", ";many;"),
-    }
-    for reason, wrong in wrongs.items():
+    many = edited.replace(";3;", ";many;")
+    for reason, wrong in ("which was not handed in", edited), ("'many', expected", many):
         (tmp_path / "grades.csv").write_text(wrong, encoding="utf-8")
         with pytest.raises(ValueError, match=reason):
             tables.by_hand(tmp_path, files if "many" in reason else files[:1])
@@ -108,9 +103,7 @@ def test_what_a_teacher_adds_to_the_table_survives_and_is_never_lost(tmp_path):
         tables.by_hand(tmp_path, files)
 
 
-def test_no_file_stops_the_others_and_a_restart_goes_on_where_it_stopped(
-    tmp_path, monkeypatch, capsys
-):
+def test_no_file_stops_the_others_and_a_restart_goes_on_where_it_stopped(tmp_path, monkeypatch):
     for name in ("a", "b", "c"):
         (tmp_path / f"{name}.ipynb").write_text(f'["{name}"]')
     read, turns = grade.read_apart, iter([RuntimeError("nobody thought of it"), KeyboardInterrupt])

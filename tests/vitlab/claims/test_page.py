@@ -4,11 +4,9 @@ import math
 import re
 from functools import partial
 
-import numpy as np
 import pytest
 import torch
 from bs4 import BeautifulSoup
-from scipy import stats
 
 from course.claims.rows import load
 from tests.refusals import assert_refused
@@ -16,7 +14,7 @@ from tests.vitlab.claims import small
 from vitlab.claims.audit import Audit
 from vitlab.claims.measurements import ask
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable
-from vitlab.claims.rules import COMPARE, Rule, half_width, word_of
+from vitlab.claims.rules import COMPARE, Rule, word_of
 from vitlab.commands.audit import rendered, summary
 
 
@@ -117,9 +115,3 @@ def test_figures_and_tables_have_no_holes(report):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
     assert "| A01 |" in text and "0.35" in text and "no <b>attention</b> \\| at all" in text
     assert "A01: far 99" in text and "| 0.10: too uncertain to tell |" in text
-
-
-def test_the_interval_is_student_s_and_a_single_number_has_none():
-    each = np.array([0.2, 0.4, 0.3, 0.9])
-    low, high = stats.t.interval(0.95, 3, each.mean(), stats.sem(each))
-    assert half_width(each) == pytest.approx((high - low) / 2) and half_width(each[:1]) == 0

@@ -47,10 +47,8 @@ def test_it_writes_the_files_that_the_ledger_takes(caches):
     code = code.replace('CLAIMS = ""', 'CLAIMS = "V28,H04"').replace("COUNT = 256", "COUNT = 4")
     (caches / "work/notebook.py").write_text(code)
     around = {"HF_HOME": str(caches), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
-    ran = subprocess.run(
-        [sys.executable, "notebook.py"],
-        cwd=caches / "work", env=os.environ | around, capture_output=True, text=True,
-    )  # fmt: skip
+    how = {"cwd": caches / "work", "env": os.environ | around, "capture_output": True, "text": True}
+    ran = subprocess.run([sys.executable, "notebook.py"], **how)
     assert ran.returncode == 0, ran.stderr
     assert "4 images" in ran.stdout and "on " in ran.stdout
     ours, theirs = (read(caches / f"work/ledger_models/timm_{name}.json") for name in NAMES)

@@ -1,15 +1,21 @@
-"""`minivit predict`: folders, tables, broken images."""
+"""`minivit predict`, `look` and `export`: tables, a picture of attention, a file that answers alike."""
 
 import csv
 import json
 
+import numpy as np
+import onnxruntime
 import pytest
 import torch
 from PIL import Image
 
 import minivit
+from minivit.preprocessing import Preprocess
+from tests.parity import draw
+from tests.refusals import unchecked
 from vitlab.commands import main
 from vitlab.data.pictures import open_picture
+from vitlab.figures import heat, look
 
 
 @pytest.fixture
@@ -87,3 +93,94 @@ def test_other_sizes_and_models_of_other_libraries_predict_too(album, capsys, mo
     assert sorted(line.split()[1] for line in lines) == ["0", "1", "2"]
     assert main(["predict", "a.jpg", "--model", "mine:make", "--size", "16"]) == 2
     assert "--size is for minivit's own models" in capsys.readouterr().err
+
+
+@pytest.fixture
+def photo(tmp_path):
+    noise = np.random.default_rng(0).integers(0, 256, (6, 8, 3), np.uint8)
+    Image.fromarray(noise).resize((80, 60)).save(tmp_path / "photo.png")
+    return tmp_path / "photo.png"
+
+
+def test_a_picture_is_saved_with_class_and_probability(photo, tmp_path, capsys, monkeypatch):
+    titles = []
+    noted = lambda *a, **k: titles.append(k["title"]) or look(*a, **k)  # noqa: E731
+    monkeypatch.setattr("vitlab.figures.look", noted)
+    out = tmp_path / "seen.png"
+    assert main(["look", str(photo), "--model", "cifar10_vit", "--out", str(out)]) == 0
+    model = minivit.load("cifar10_vit")
+    answer = model(model.preprocess(Image.open(photo))).softmax(1)[0]
+    said = f"photo.png: {model.classes[answer.argmax()]}, {answer.max():.1%}, by cifar10_vit"
+    assert titles == [said]
+    assert capsys.readouterr().out == f"{said}\nwritten to {out}\n"
+    assert min(Image.open(out).size) > 600
+
+
+def test_the_panels_are_rollout_and_the_heads_of_the_block():
+    from vitlab.instruments import rollout
+
+    model = minivit.load("cifar10_vit")
+    image = torch.randn(3, 32, 32)
+    figure = look(model, image, block=2, title="a title")
+    panels = {ax.get_title(): ax.images for ax in figure.axes if ax.images}
+    assert list(panels)[0] == "the image" and len(panels) == 2 + 4
+    with minivit.record(model, "blocks.2.attention.weights") as record:
+        model(image[None])
+    (weights,) = record.values()
+    reads = weights[0].mean(1) if model.class_token is None else weights[0, :, 0, 1:]
+    assert all(f"head {i}: {row.max():.2f}" in panels for i, row in enumerate(reads))
+    carried = rollout(model, image[None]).patches[-1, 0]
+    overlay = panels[f"rollout of all blocks: {carried.max():.2f}"][1].get_array()
+    expected = heat(carried / carried.max(), (8, 8), (32, 32))
+    np.testing.assert_allclose(overlay, expected, rtol=1e-4)
+
+
+def small(name, **changes):
+    model = draw(minivit.create(name, **changes)).eval()
+    model.preprocess = Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.25,))
+    model.classes, model.licence = [f"class {i}" for i in range(10)], "CC0"
+    return model
+
+
+def answers(path, images):
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return session, torch.from_numpy(session.run(None, {"images": images.numpy()})[0])
+
+
+@pytest.mark.parametrize(("name", "changes"), [
+    ("vit_8px", {"depth": 1, "pool": "class"}),
+    pytest.param("mixer_8px", {"depth": 1}, marks=pytest.mark.full),
+    pytest.param("alternet_32px", {"image_size": 8, "channels": 1}, marks=pytest.mark.full),
+    pytest.param("resnet_8px", {}, marks=pytest.mark.full),
+])  # fmt: skip
+def test_the_files_logits_are_the_models_for_any_batch(tmp_path, capsys, name, changes):
+    """pytorch#157621, livekit-wakeword#39."""
+    model, path = small(name, **changes), tmp_path / "a.onnx"
+    minivit.save(model, tmp_path / "a.safetensors")
+    options = ["--to", "onnx", "--out", str(path)]
+    with unchecked():  # the checks of shapes would fix the size of the batch
+        assert main(["export", str(tmp_path / "a.safetensors"), *options]) == 0
+    assert f"; written to {path}" in capsys.readouterr().out
+    for size in (1, 5):
+        images = torch.randn(size, 1, 8, 8)
+        session, logits = answers(str(path), images)
+        with torch.no_grad():
+            expected = model(images)
+        assert expected.abs().max() > 0.1
+        assert (logits - expected).abs().max() < 1e-4 * max(1, expected.abs().max())
+    about = session.get_modelmeta().custom_metadata_map
+    assert json.loads(about["classes"]) == model.classes and about["licence"] == "CC0"
+    assert json.loads(about["preprocess"])["mean"] == [0.5]
+
+
+def test_a_file_that_answers_otherwise_is_not_written(tmp_path, capsys, monkeypatch):
+    class Session(onnxruntime.InferenceSession):
+        def run(self, *args):
+            return [super().run(*args)[0] + 100]
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
+    assert main(["export", "digits_vit", "--out", str(tmp_path / "a.onnx")]) == 2
+    assert "agrees with digits_vit: got 1e+02 apart" in capsys.readouterr().err
+    assert main(["export", "digits_vit", "--out", str(tmp_path / "a.pt")]) == 2
+    assert "a .onnx file" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

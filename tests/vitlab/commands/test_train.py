@@ -11,8 +11,7 @@ import minivit
 import vitlab
 from minivit.preprocessing import Preprocess
 from tests.foreign import huggingfaces
-from tests.vitlab.test_conversion import torchvisions
-from tests.vitlab.test_converted import HEAD
+from tests.vitlab.test_converted import HEAD, torchvisions
 from vitlab.commands import main
 from vitlab.convert.loaded_model import LoadedModel
 

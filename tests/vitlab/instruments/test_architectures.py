@@ -1,19 +1,23 @@
-"""Tokens that are channels, moved, blurred or last: what no architecture in the table of all has."""
+"""Tokens that are channels, moved, blurred, last or in windows: what the table of all has not."""
 
+import dataclasses
 import re
 from functools import partial
 
 import pytest
 import torch
+import torchvision
 import transformers as hf
 from torch import nn
 from vit_pytorch import cvt, t2t, xcit
 
-from tests.parity import draw
+from minivit import record
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import Known
-from tests.vitlab.tried.architectures import HF, LUCID, TIMM, of_timm
-from vitlab.instruments import attention_distance, localisation, receptive_field, rollout
+from tests.vitlab.tried import instruments
+from tests.vitlab.tried.architectures import ARCHITECTURES, HF, LUCID, TIMM, Patches, Tried, of_timm
+from tests.vitlab.tried.table import built
+from vitlab.instruments import attention_distance, localisation, receptive_field, relevance, rollout
 from vitlab.instruments.layout import layouts
 
 # What builds it, the image's side, the grid to give, and what is said of it.
@@ -25,15 +29,10 @@ REFUSED = [
 ]  # fmt: skip
 
 
-def built(make, side=32):
-    images = torch.randn(2, 3, side, side, generator=torch.Generator().manual_seed(0))
-    return draw(make()).eval(), images
-
-
 def test_attention_that_is_not_known_to_be_between_an_images_tokens_is_refused():
-    packed = built(lambda: hf.PixtralVisionModel(hf.PixtralVisionConfig(**HF)))
+    packed = built(Tried(lambda: hf.PixtralVisionModel(hf.PixtralVisionConfig(**HF))))
     cases = [(*packed, None, "16, 16] for 2 images: got [1, 2, 32, 32]")]
-    cases += [(*built(make, side), grid, message) for make, side, grid, message in REFUSED]
+    cases += [(*built(Tried(make, size=(s, s))), grid, said) for make, s, grid, said in REFUSED]
     for call in attention_distance, rollout:
         assert_refused((partial(call, *x, grid=g), re.escape(said)) for *x, g, said in cases)
     assert rollout(*packed, read=range(16), batch_size=1).matrices.shape == (2, 2, 16, 16)
@@ -63,7 +62,7 @@ def test_tokens_in_another_order_are_put_in_their_places_or_refused():
 
 def test_localisation_and_receptive_fields_know_tokens_that_stand_last():
     config = hf.YolosConfig(**HF | {"image_size": [32, 32]}, num_detection_tokens=20)
-    model, _ = built(lambda: hf.YolosModel(config))
+    model, _ = built(Tried(lambda: hf.YolosModel(config)))
     images = torch.randn(60, 3, 32, 32, generator=torch.Generator().manual_seed(1))
     found = localisation(model, images, "encoder.layer.0")
     assert found.places.shape == (4, 4, 4, 4) and len(found.extra) == 21
@@ -71,3 +70,53 @@ def test_localisation_and_receptive_fields_know_tokens_that_stand_last():
     field = receptive_field(model, images[:2], "encoder.layer.0.layernorm_before", place=(1, 2))
     rows, columns = (axis.unique().tolist() for axis in field.support.nonzero().T)
     assert (rows, columns) == ([*range(8, 16)], [*range(16, 24)])
+
+
+# A grid of 10 x 10 is padded to whole windows of 4 x 4, and so is that of 5 x 5 after merging.
+PADDED = dataclasses.replace(
+    ARCHITECTURES["torchvision Swin"],
+    size=(40, 40),
+    grids={100: Patches((10, 10), 0, (4, 4)), 25: Patches((5, 5), 0, (8, 8))},
+    windows=((10, 4, 0), (10, 4, 2), (5, 4, 0), (5, 4, 2)),
+)
+CALLS = [attention_distance, rollout, relevance]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_windows_that_are_padded_and_shifted_are_put_where_their_tokens_are(call):
+    getattr(instruments, call.__name__)(*built(PADDED), PADDED)
+
+
+def test_an_image_has_the_same_maps_alone_and_among_others():
+    model, images = built(PADDED)
+    for call in (rollout, relevance):
+        together, alone = (call(model, x).patches for x in (images, images[1:]))
+        torch.testing.assert_close(together[:, 1:], alone, rtol=1e-5, atol=1e-9)
+
+
+def test_no_patch_is_owed_anything_that_changes_nothing():
+    model, images = built(PADDED)
+    (at, *_) = layouts(model, images, windows=True)
+    window = at.windows[0]
+    changed = images.clone()
+    changed.unflatten(2, (10, 4)).unflatten(4, (10, 4))[:, :, 9, :, 9] += 1  # the last patch
+    with record(model, at.name) as before:
+        model(images)
+    with record(model, at.name) as after:
+        model(changed)
+    same = (before[at.name] == after[at.name]).all(-1).flatten(1)[0]  # [tokens]
+    assert same.nonzero().flatten().tolist() == [i for i in range(100) if i not in at.windows[-1]]
+    assert (rollout(model, images).matrices[0][:, same, 99] == 0).all() and 0 in window
+
+
+def test_windows_whose_queries_depend_on_several_tokens_are_refused():
+    class Shifting(torchvision.models.swin_transformer.ShiftedWindowAttention):
+        def forward(self, x):
+            return super().forward(x + x.roll(1, 1))
+
+    model, images = built(PADDED)
+    model.features[1][1].attn.__class__ = Shifting
+    with pytest.raises(
+        ValueError, match=r"each in one window: got \[9, 1, 16, 16\] in 'features.1.1'"
+    ):
+        rollout(model, images)

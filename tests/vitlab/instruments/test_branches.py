@@ -14,7 +14,7 @@ import minivit
 from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.instruments import models
-from tests.vitlab.instruments.models import HEADS, MODELS, Scaled, everybodys, images
+from tests.vitlab.instruments.models import HEADS, MODELS, everybodys, images
 from tests.vitlab.tried.architectures import HF
 from tests.vitlab.tried.by_hand import ends, first, hooked, placed
 from vitlab.convert.modern import ParallelBlock
@@ -50,13 +50,6 @@ def test_everybodys_streams_and_branches_are_those_of_their_patches(name):
     torch.testing.assert_close(after[3], variances[blocks[1]][1], rtol=1e-5, atol=0)
     torch.testing.assert_close(after[:3], before[1:], rtol=1e-5, atol=0)
     assert (found.values <= found.mean_square).all()
-
-
-def test_a_branch_that_is_a_multiple_of_the_skip_has_that_ratio():
-    found = branch_ratios(Scaled(2, -0.5, 0.25), images())
-    assert found.names == ("parts.0", "parts.1")  # the last sum goes into no module
-    known = torch.tensor([[2.0], [0.5]]).expand(2, 12).double()
-    torch.testing.assert_close(found.ratio, known, rtol=1e-6, atol=0)
 
 
 ONE = {"depth": 1}

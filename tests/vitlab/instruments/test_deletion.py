@@ -78,9 +78,8 @@ def test_a_deleted_token_is_one_that_was_never_there(options):
         y = tokens[:, kept]
         for block in model.blocks:
             y = block(y, None if mask is None else mask[kept][:, kept])
-        y = model.norm(y)
-        y = model.pooled(y)
-        drop = (model(x) - model.head(y))[range(2), classes]
+        without = model.head(model.pooled(model.norm(y)))
+        drop = (model(x) - without)[range(2), classes]
         torch.testing.assert_close(found[:, patch], drop.double(), rtol=1e-4, atol=1e-5)
         assert drop.abs().max() > 1e-3
 

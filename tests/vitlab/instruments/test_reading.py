@@ -8,7 +8,7 @@ from torch import nn
 
 from minivit import record
 from tests.parity import draw, given
-from tests.vitlab.tried.architectures import TIMM, of_timm
+from tests.vitlab.tried.architectures import TIMM
 from tests.vitlab.tried.by_hand import relevances, rolled_out, softmaxes
 from vitlab import from_huggingface, relevance, rollout
 
@@ -97,6 +97,7 @@ def agree(model, share, where, **options):
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("head", ["drawn", "zero"])
 def test_maps_are_of_the_tokens_that_the_source_reads(name, head):
+    """hila-chefer/Transformer-Explainability#16, jacobgil/vit-explain#25, vidarlab/xformer-paired-viz#1."""
     reads, lead, tokens = CASES[name]
     model = small(reads, lead)
     if head == "zero":  # as torchvision makes it
@@ -134,27 +135,6 @@ def test_a_model_whose_reading_cannot_be_found_asks_for_it():
         assert rollout(model, IMAGES, read=[0]).read[0, 0] == 1
     with pytest.raises(ValueError, match="indices of some of 20 tokens: got"):
         rollout(model, IMAGES, read=[20])
-
-
-# Tokens before the patches, whose mean is read.
-POOLED = {
-    "vit_medium_patch16_gap_256": 0,
-    "vit_medium_patch16_reg4_gap_256": 4,
-    "vit_so150m_patch16_reg4_gap_256": 4,
-    "beit_base_patch16_224": 1,
-    "eva02_tiny_patch14_224": 1,
-    "vit_small_patch16_dinov3": 5,
-}
-
-
-@pytest.mark.parametrize("name", POOLED)
-def test_models_of_timm_that_pool_the_patches_behind_other_tokens_are_read_there(name):
-    """hila-chefer/Transformer-Explainability#16, jacobgil/vit-explain#25, vidarlab/xformer-paired-viz#1."""
-    extra = POOLED[name]
-    where = [*range(extra, extra + 16)]
-    share = torch.zeros(2, extra + 16, dtype=torch.float64)
-    share[:, where] = 1 / 16
-    agree(draw(of_timm(name, **TIMM)()).eval(), share, where)
 
 
 def test_a_model_of_timm_in_a_wrapper_of_hugging_face_is_looked_into():

@@ -11,7 +11,7 @@ from torch import nn
 import minivit
 from tests.parity import Function, random
 from tests.refusals import assert_refused
-from tests.vitlab.inversion.contracting import made
+from tests.vitlab.inversion.test_residual import made
 from vitlab.inversion import Diverged, decibels, invert, noise, shifted_distance
 
 ALL = {"gd": 2000, "adam": 1500, "lbfgs": 200, "gauss-newton": 30}

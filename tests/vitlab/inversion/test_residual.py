@@ -3,11 +3,30 @@
 import pytest
 import torch
 
-from tests.parity import random
-from tests.vitlab.inversion.contracting import made, relative
+import minivit
+from tests.parity import draw, random
 from vitlab.inversion import branches, invert_block, invert_residual, lipschitz
 
 Q = torch.linalg.qr(random(6, 6)).Q
+
+
+def relative(a, b):
+    """The relative error of each entry."""
+    return (a - b).flatten(1).norm(dim=1) / b.flatten(1).norm(dim=1)
+
+
+def made(name, scale=0.1, removed=(), **changes):
+    """A model, random in every number, whose branches are small enough to contract."""
+    model = minivit.create(name, **changes)
+    for part in removed:
+        model = minivit.remove(model, part)
+    model = draw(model.double().eval())
+    for part in model.modules():
+        if isinstance(part, minivit.MultiHeadAttention):
+            part.out.weight *= scale
+        elif hasattr(part, "down"):
+            part.down.weight *= scale
+    return model
 
 
 def sine(x):

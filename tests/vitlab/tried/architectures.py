@@ -84,8 +84,6 @@ clip, monai = Library("open_clip.transformer"), Library("monai.networks.nets")
 TIMM = {"embed_dim": 16, "depth": 2, "num_heads": 2, "img_size": 32, "patch_size": 8, "num_classes": 5}  # fmt: skip
 HF = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16, "image_size": 32, "patch_size": 8, "num_labels": 5}  # fmt: skip
 LUCID = {"image_size": 32, "patch_size": 8, "num_classes": 5, "dim": 16, "depth": 2, "heads": 2}
-FOUR = Patches((4, 4))
-WHOLE = {16: Patches((4, 4), 0), 17: FOUR}
 
 
 def of_timm(name, **options):

@@ -1,29 +1,22 @@
 """Everybody's architectures: each instrument's numbers are those by hand, or it refuses in words."""
 
 import json
-import random
 import subprocess
 import sys
 
 import pytest
-import timm
 import torch
 
 import minivit
 from book.tools.address import ROOT
-from tests.parity import draw
 from tests.refusals import unchecked
-from tests.vitlab.tried import instruments
-from tests.vitlab.tried.architectures import ARCHITECTURES, TIMM, Patches, Tried
+from tests.vitlab.tried.architectures import ARCHITECTURES, Patches, Tried
 from tests.vitlab.tried.instruments import INSTRUMENTS
 from tests.vitlab.tried.table import MARKS, PAGE, TABLE, built, page, tried
 from vitlab import instruments as analysis
 
 STORED = json.loads(TABLE.read_text(encoding="utf-8"))
-FAST = [
-    *("torchvision ViT", "torchvision Swin v2", "timm ViT, padded", "timm DINOv2 with registers"),
-    *("timm ViT, not square", "timm XCiT", "timm PiT", "HF CLIP", "HF YOLOS"),
-]
+FAST = "torchvision ViT", "torchvision Swin v2", "timm ViT, padded", "timm XCiT", "timm PiT", "HF CLIP", "HF YOLOS"  # fmt: skip
 
 
 def ours(pool, extra):
@@ -76,30 +69,3 @@ def test_the_numbers_of_another_model_would_be_seen(instrument, monkeypatch):
         monkeypatch.setattr(analysis, instrument, of_other)
         with pytest.raises(AssertionError):
             INSTRUMENTS[instrument](model, images, about)
-
-
-SEED, NAMES = 47, timm.list_models("*patch*")
-
-
-def about(name):
-    """What an architecture's source says: it reads by ``global_pool``, or two tokens if distilled."""
-    model = draw(timm.create_model(name, **TIMM)).eval()
-    extra = getattr(model, "num_prefix_tokens", 0)
-    weights = "blocks.*.attn.weights" if model.global_pool == "map" else "*.weights"
-    reads = {"token": "first", "avg": "patches", "map": "pool"}[model.global_pool]
-    if "Distilled" in type(model).__name__:
-        reads = 0, 1
-    grids = {16 + extra: Patches((4, 4), extra)}
-    return model, Tried(lambda: model, weights, grids=grids, reads=reads, others=(2,))
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", random.Random(SEED).sample(NAMES, 10))
-def test_what_is_drawn_by_lot_has_the_numbers_by_hand(name):
-    model, tried = about(name)
-    images = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        instruments.recorded(model, images, tried)
-        instruments.attention_distance(model, images, tried)
-        instruments.rollout(model, images, tried)
-        instruments.relevance(model, images, tried)
