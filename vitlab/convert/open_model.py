@@ -23,8 +23,6 @@ from vitlab.convert.huggingface import open_huggingface
 from vitlab.convert.loaded_model import LoadedModel, attempt, ready
 from vitlab.convert.timm import open_timm
 
-__all__ = ["LoadedModel", "open_any"]
-
 
 def open_any(name: str, untrained: bool = False) -> LoadedModel:
     """Opens a model of any library, which stays that library's own module.
@@ -72,11 +70,7 @@ def open_torchvision(name: str, untrained: bool) -> LoadedModel:
     return LoadedModel(model, preprocess, classes, name, licence, build_untrained, why)
 
 
-LIBRARIES: dict[str, Callable[[str, bool], LoadedModel]] = {
-    "torchvision": open_torchvision,
-    "timm": open_timm,
-    "hf": open_huggingface,
-}
+LIBRARIES = {"torchvision": open_torchvision, "timm": open_timm, "hf": open_huggingface}
 
 
 def _open_ours(name: str, untrained: bool) -> LoadedModel:
@@ -91,14 +85,12 @@ def _open_ours(name: str, untrained: bool) -> LoadedModel:
     return _as_it_is(model, name, lambda: ready(build(model.config, model.removed)))
 
 
-def _as_it_is(
-    model: nn.Module, name: str, build_untrained: Callable[[], nn.Module] | None
-) -> LoadedModel:
+def _as_it_is(model: nn.Module, name: str, make: Callable[[], nn.Module] | None) -> LoadedModel:
     """A model that has what is known of it as its attributes."""
     about: list[Any] = [getattr(model, key, None) for key in ("preprocess", "classes", "licence")]
     missing = f"{name} has no attribute preprocess, such as Preprocess((224, 224), (224, 224))"
     why = None if about[0] else missing
-    return LoadedModel(ready(model), about[0], about[1], name, about[2], build_untrained, why)
+    return LoadedModel(ready(model), about[0], about[1], name, about[2], make, why)
 
 
 def _untrained(name: str) -> Model:
@@ -123,10 +115,9 @@ def _open_function(name: str) -> LoadedModel:
     try:
         model = getattr(import_module(module), function)()
     except Exception as error:  # whatever a stranger's code raises
-        what = (
-            f"cannot open {name}, of a module {module} in {here} or one of {', '.join(LIBRARIES)}"
-        )
-        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
+        what = f"cannot open {name}, of a module {module} in {here} or one of"
+        why = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{what} {', '.join(LIBRARIES)}: {why}") from error
     finally:
         sys.path.remove(here)
     if not isinstance(model, nn.Module):

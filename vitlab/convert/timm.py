@@ -60,24 +60,22 @@ def from_timm(module: nn.Module, image_size: Size | None = None) -> ViT:
     theirs: Any = module
     what = next(_differences(theirs), None)
     expect(what is None, "timm's VisionTransformer, as minivit has it", what)
-    if type(module).__name__ == "Eva":
-        model = rotary.from_eva(module, NAMES, POOLS, image_size)
-        if getattr(module, "pretrained_cfg", None):
-            _describe(model, module)
-        return model.train(module.training)
     if image_size is not None:
-        module = theirs = deepcopy(theirs)
+        theirs = deepcopy(theirs)
         theirs.set_input_size(pair(image_size))
     distilled = type(module).__name__ == "VisionTransformerDistilled"
     normed = not isinstance(theirs.fc_norm, nn.Identity)
-    model = convert_state_dict(
-        module.state_dict(),
-        NAMES,
-        image_size=tuple(theirs.patch_embed.img_size),
-        pool="class+register" if distilled else POOLS[theirs.global_pool],
-        norm_after_pool=normed and theirs.global_pool != "token",  # of one token it is the same
-        **module_settings(module),
-    )
+    settings: dict[str, Any] = {
+        "image_size": tuple(theirs.patch_embed.img_size),
+        "pool": "class+register" if distilled else POOLS[theirs.global_pool],
+        "norm_after_pool": normed and theirs.global_pool != "token",  # of one token it is the same
+    }
+    if type(module).__name__ == "Eva":
+        model = rotary.from_eva(theirs, NAMES, **settings)
+    else:
+        model = convert_state_dict(
+            theirs.state_dict(), NAMES, **settings, **module_settings(theirs)
+        )
     if getattr(module, "pretrained_cfg", None):
         _describe(model, module)
     return model.train(module.training)
@@ -141,17 +139,11 @@ def timm_classes(model: Any) -> Sequence[str] | None:
 
 def timm_preprocess(config: Mapping[str, Any]) -> Preprocess:
     """What ``timm.data.create_transform`` makes of a ``timm.data.resolve_model_data_config``."""
-    size = config["input_size"][1:]
-    mode = config["crop_mode"]
+    size, mode = config["input_size"][1:], config["crop_mode"]
     expect(mode in ("center", "squash"), "crop_mode center or squash", mode)
-    return Preprocess(
-        size,
-        tuple(math.floor(n / config["crop_pct"]) for n in size),  # type: ignore[arg-type]
-        config["interpolation"],
-        tuple(config["mean"]),
-        tuple(config["std"]),
-        stretch=mode == "squash",
-    )
+    resize: Any = tuple(math.floor(n / config["crop_pct"]) for n in size)
+    mean, std = tuple(config["mean"]), tuple(config["std"])
+    return Preprocess(size, resize, config["interpolation"], mean, std, mode == "squash")
 
 
 def open_timm(name: str, untrained: bool) -> LoadedModel:
