@@ -74,14 +74,9 @@ LIBRARIES = {"torchvision": open_torchvision, "timm": open_timm, "hf": open_hugg
 
 
 def _open_ours(name: str, untrained: bool) -> LoadedModel:
-    path = Path(name)
-    named = name in [*MODELS, *shipped()]
-    if not named and not path.exists() and path.suffix != ".safetensors":
-        config_for(name)  # says what names there are
     if not untrained and name in MODELS and not TORCHVISION.get(name):
         raise ValueError(f"there are no weights for {name}: it can only be opened untrained")
-    file = str(path / MODEL) if not named and path.is_dir() else name
-    model = _untrained(file) if untrained else load(file)
+    model = _untrained(name) if untrained else load(name)
     return _as_it_is(model, name, lambda: ready(build(model.config, model.removed)))
 
 
@@ -95,8 +90,11 @@ def _as_it_is(model: nn.Module, name: str, make: Callable[[], nn.Module] | None)
 
 def _untrained(name: str) -> Model:
     """A model of ours with weights as before training, which reads images as the trained one."""
-    catalogued = Metadata(MODELS[name]) if name in MODELS else None
-    about = catalogued or describe(shipped().get(name, Path(name)))
+    path = shipped().get(name, Path(name))
+    if name not in MODELS and (path.exists() or path.suffix == ".safetensors"):
+        about = describe(path / MODEL if path.is_dir() else path)
+    else:
+        about = Metadata(config_for(name)[0])
     if about.config is None:
         raise ValueError(f"{name} does not say what model it holds")
     model = build(about.config, about.removed)

@@ -73,9 +73,8 @@ def from_timm(module: nn.Module, image_size: Size | None = None) -> ViT:
     if type(module).__name__ == "Eva":
         model = rotary.from_eva(theirs, NAMES, **settings)
     else:
-        model = convert_state_dict(
-            theirs.state_dict(), NAMES, **settings, **module_settings(theirs)
-        )
+        settings |= module_settings(theirs)
+        model = convert_state_dict(theirs.state_dict(), NAMES, **settings)
     if getattr(module, "pretrained_cfg", None):
         _describe(model, module)
     return model.train(module.training)
@@ -119,10 +118,9 @@ def _describe(model: ViT, module: Any) -> None:
         model.classes = classes
     size = pair(model.config.image_size)
     preprocess, _ = attempt(lambda: timm_preprocess(resolve_model_data_config(module)))
-    if preprocess and preprocess.size != size:
-        preprocess = replace(preprocess, size=size, resize=size)
     if preprocess and len(preprocess.mean) == model.config.channels:
-        model.preprocess = preprocess
+        other = preprocess.size != size
+        model.preprocess = replace(preprocess, size=size, resize=size) if other else preprocess
 
 
 def timm_classes(model: Any) -> Sequence[str] | None:
