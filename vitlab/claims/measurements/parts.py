@@ -106,14 +106,15 @@ def _row_of_maps(model: nn.Module, images: Tensor) -> list[str]:
     return [name for name, x in maps.items() if isinstance(x, Tensor) and x.ndim == 4]
 
 
-def read_by(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
-    """What a module of a model reads, as a function of images, with gradients."""
+def read_by(model: nn.Module, name: str, copied: bool = True) -> Callable[[Tensor], Tensor]:
+    """What a module reads, or a copy of it, as a function of the model's images, with gradients."""
 
     def function(images: Tensor) -> Tensor:
         inputs: list[Tensor] = []
 
         def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
-            inputs.append(tensors_in((args, kwargs))[0].clone())
+            x = tensors_in((args, kwargs))[0]
+            inputs.append(x.clone() if copied else x)  # the module may work in place
 
         with before(one(model, name), keep):
             model(images)
