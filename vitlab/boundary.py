@@ -62,10 +62,7 @@ def guarded(package: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked(function: Function) -> Function:
-    """The same function; ArgumentError names what it is given that is not of its types.
-
-    Of a class, what makes its objects is checked.
-    """
+    """The same function or class; ArgumentError names an argument that is not of its type."""
     if inspect.isclass(function):
         setattr(function, "__init__", checked(function.__init__))  # noqa: B010
         return function
@@ -101,17 +98,18 @@ def _check(name: str, value: Any, hint: Any, beside: Mapping[str, Any]) -> None:
     whole = isinstance(value, Integral)
     least, most = RANGES.get(name, (-WHOLE, WHOLE) if whole else (-inf, inf))
     leaves = tree_leaves(value)
+    tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     numbers: list[Any] = [n for n in leaves if isinstance(n, Real) and type(n) is not bool]
     if isinstance(value, float) and value == most == inf and name in RANGES:
         return
     if not fits(value):
-        tensors = {k: t for k, t in beside.items() if isinstance(t, Tensor) and t is not value}
-        others = ", ".join(f"{k} {list(t.shape)}" for k, t in tensors.items())
+        others = {k: t for k, t in beside.items() if isinstance(t, Tensor) and t is not value}
+        shapes = ", ".join(f"{k} {list(t.shape)}" for k, t in others.items())
         with jaxtyped("context"):
-            expected += f" that fits {others}" * fits(value)
-    elif not all(map(_dense, leaves)):
+            expected += f" that fits {shapes}" * fits(value)
+    elif any(t.layout != torch.strided or t.is_meta for t in tensors):
         expected = "a dense tensor"
-    elif not all(map(_finite, leaves)):
+    elif any(t.is_complex() or not t.isfinite().all() for t in tensors):
         expected = "finite real numbers"
     elif not all(least <= number <= most for number in numbers):
         expected = f"from {least:,} to {most:,}"
@@ -139,13 +137,12 @@ def _kind(hint: Any) -> model.Kind:
     if origin is Callable:
         return "a function", callable
     if origin is not None and issubclass(origin, Mapping):
-        (key, keys_fit), (words, fits) = (model.expected(option, _kind) for option in options)
-        return (
-            f"a mapping from {key} to {words}",
-            lambda x: (
-                isinstance(x, origin) and all(map(keys_fit, x)) and all(map(fits, x.values()))
-            ),
-        )
+        (key, key_fits), (words, fits) = (model.expected(option, _kind) for option in options)
+
+        def maps(x: Any) -> bool:
+            return isinstance(x, origin) and all(key_fits(k) and fits(v) for k, v in x.items())
+
+        return f"a mapping from {key} to {words}", maps
     if origin is not None:  # such as an iterable of tensors
         words, fits = model.expected(options[0], _kind)
         others = (str, Mapping, Tensor, np.ndarray) if options[0] is Tensor else (str, Mapping)
@@ -160,16 +157,6 @@ def _kind(hint: Any) -> model.Kind:
         return f"{words} ({dtype})" if dtype != "shaped" else words, hint.__instancecheck__
     named = f"a {getattr(hint, '__module__', '')}.{getattr(hint, '__name__', hint)}"
     return KINDS.get(hint) or (named, lambda x: isinstance(getattr(x, COMPILED, x), origin or hint))
-
-
-def _finite(value: Any) -> bool:
-    if not isinstance(value, Tensor):
-        return True
-    return not value.is_complex() and bool(value.isfinite().all())
-
-
-def _dense(value: Any) -> bool:
-    return not isinstance(value, Tensor) or (value.layout == torch.strided and not value.is_meta)
 
 
 def _said(value: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils._pytree import tree_map_only
 
 from minivit.hooks import after, before
 from minivit.recording import one, tensors_in
@@ -51,16 +51,13 @@ def sublayer(
     calls: list[Any] = []
 
     def note(_: nn.Module, *call: Any) -> None:
-        copies: dict[int, Tensor] = {}  # of one tensor one: the module may change it in place
-
-        def copied(t: Tensor) -> Tensor:
-            return copies.setdefault(id(t), t.detach().clone())
-
-        calls.append(tree_map_only(Tensor, copied, call))
+        # The module may change what it reads in place. Of a tensor that comes twice: one copy.
+        copies = {id(t): t.detach().clone() for t in tensors_in(call)}
+        calls.append(tree_map_only(Tensor, lambda t: copies[id(t)], call))
 
     with before(module, note), torch.no_grad():
         model(*inputs)
-    read = [t for t in tree_leaves(calls[-1:]) if isinstance(t, Tensor) and t.is_floating_point()]
+    read = [t for t in tensors_in(calls[-1:]) if t.is_floating_point()]
     if not read:
         raise RuntimeError(f"the model did not call {name!r} with a floating tensor")
     x, call = read[0], calls[-1]

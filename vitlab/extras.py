@@ -13,9 +13,8 @@ def extra(name: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f'{error}. In the repository of minivit: pip install ".[{name}]"', name=error.name
-        ) from error
+        how = f'{error}. In the repository of minivit: pip install ".[{name}]"'
+        raise ModuleNotFoundError(how, name=error.name) from error
 
 
 def installed(names: Iterable[str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 import minivit
-from minivit.files import atomic_write, fingerprint
+from minivit.files import fingerprint
 from minivit.preprocessing import Preprocess
 from vitlab.calls import expect
 from vitlab.claims.images import images_for
@@ -24,6 +24,7 @@ from vitlab.claims.measurements import ask
 from vitlab.claims.measuring import Subject, why_not
 from vitlab.convert.open_model import open_any
 from vitlab.extras import device_of, installed
+from vitlab.training.state import write
 
 STATES = ("measured", "cannot be asked", "failed", "left out")
 PACKAGES = ("torchvision", "timm", "transformers", "open_clip_torch", "numpy", "scipy")
@@ -99,8 +100,7 @@ class Audit:
             if name not in rows and row["state"] in ("measured", "cannot be asked"):
                 rows[name] = row
                 content = {"conditions": self.conditions, "answers": rows}
-                with atomic_write(kept) as scratch:
-                    scratch.write_text(json.dumps(content))
+                write(kept, json.dumps(content))
             yield row
 
     def report(self, answers: Iterable[Mapping[str, Any]], command: str) -> dict[str, Any]:
@@ -128,15 +128,10 @@ class Audit:
 
     def differences(self, stored: Mapping[str, Any], names: Iterable[str]) -> list[str]:
         """What is not as in a stored audit when these claims are measured again."""
-        hashes = [
-            ("weights", stored["model"]["weights"], self.conditions["model"]["weights"]),
-            ("images", stored["images"]["sha256"], self.images.sha256),
-        ]
-        problems = [
-            f"the {what} differ: {there[:16]} there, {here[:16]} here"
-            for what, there, here in hashes
-            if there != here
-        ]
+        now = {"weights": self.conditions["model"]["weights"], "images": self.images.sha256}
+        then = {"weights": stored["model"]["weights"], "images": stored["images"]["sha256"]}
+        differ = [what for what in now if now[what] != then[what]]
+        problems = [f"the {w} differ: {then[w][:16]} there, {now[w][:16]} here" for w in differ]
         rows = {row["id"]: row for row in stored["claims"]}
         for name in names:
             there = rows[name]["figure"] if name in rows else None

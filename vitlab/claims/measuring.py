@@ -6,13 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from traceback import extract_tb
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from vitlab.calls import logits
+from vitlab.instruments.running import evaluating
+
 REFUSALS = (ValueError, TypeError, RuntimeError)  # what instruments and models refuse with
 FEW = 16  # images for the figure of the model before training
+GROUPS = 4  # of images, for intervals of figures that no single image has
+LEAST = 4  # images in a group
+T = TypeVar("T")
 
 
 class NotApplicable(ValueError):
@@ -23,6 +30,13 @@ def require(condition: object, reason: str) -> None:
     """Raises NotApplicable for this reason, unless the condition holds."""
     if not condition:
         raise NotApplicable(reason)
+
+
+def needed(value: T | None, what: str) -> T:
+    """The value; NotApplicable, which says what is needed, where there is none."""
+    if value is None:
+        raise NotApplicable(f"needs {what}")
+    return value
 
 
 @dataclass(frozen=True)
@@ -36,6 +50,42 @@ class Subject:
     beside: nn.Module | None = None  # another that reads the same images, to compare with
     white: tuple[float, ...] | None = None  # less black, of each channel, as the model reads them
     batch_size: int = 8
+
+    def second(self) -> nn.Module:
+        """The other model, for a claim that compares two."""
+        return needed(self.beside, "a second model: --beside NAME")
+
+    def classes(self) -> Int64[Tensor, "images"]:
+        """The class of each image."""
+        what = "the class of each image: give a folder of images for each class"
+        return needed(self.labels, what).cpu()
+
+    def groups(self) -> list[Tensor]:
+        """The images in four groups, or in one where there are too few for four."""
+        return list(self.images.chunk(GROUPS if len(self.images) >= GROUPS * LEAST else 1))
+
+    def accuracy(self, model: nn.Module, images: Tensor) -> float:
+        """The fraction of these images, changed ones of its own, of which a classifier is right."""
+        with evaluating(model):
+            batches = images.split(self.batch_size)
+            answers = torch.cat([logits(model, batch).argmax(1).cpu() for batch in batches])
+        return (answers == self.classes()).double().mean().item()
+
+    def beyond_chance(self, model: nn.Module) -> tuple[float, float]:
+        """Accuracy, and that of a guess, of a model that is right more often than by chance."""
+        with evaluating(model):
+            chance = 1 / logits(model, self.images[:1]).shape[1]
+        right = self.accuracy(model, self.images)
+        knows = right > chance + 3 * (chance * (1 - chance) / len(self.images)) ** 0.5
+        require(knows, f"{type(model).__name__} is right no more often than by chance")
+        return right, chance
+
+
+def with_mean(parts: list[Tensor], images: list[Tensor]) -> list[Tensor]:
+    """The mean over all images of what is a mean over each group, and then that of each group."""
+    count = sum(map(len, images))
+    shares = (part * (len(x) / count) for part, x in zip(parts, images, strict=True))
+    return [sum(shares, torch.zeros(())), *parts]
 
 
 @dataclass(frozen=True)
@@ -62,10 +112,12 @@ class Measurement:
         """The figure, and before training; NotApplicable where an instrument or model refused."""
         try:
             result = self.function(subject)
-        except Exception as error:
-            if isinstance(error, NotApplicable) or (reason := refusal(error)) is None:
+        except REFUSALS as error:
+            if isinstance(error, NotApplicable) or out_of_memory(error):
                 raise
-            raise NotApplicable(reason) from error
+            frames = [frame for frame in extract_tb(error.__traceback__) if frame.name != "expect"]
+            where = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}"
+            raise NotApplicable(f"{first_line(error)} ({where})") from error
         what = "its figure is not a finite number"
         require(math.isfinite(result.figure), f"{what}: {result.figure}")
         each = result.each
@@ -98,16 +150,6 @@ def measures(*claims: str, slow: bool = False, untrained: bool = False) -> Calla
         return function
 
     return register
-
-
-def refusal(error: Exception) -> str | None:
-    """Why a model cannot be asked; None for the audit's own error, or too little memory."""
-    if out_of_memory(error) or not isinstance(error, REFUSALS):
-        return None
-    if isinstance(error, NotApplicable) or error.__traceback__ is None:
-        return first_line(error)
-    last = [frame for frame in extract_tb(error.__traceback__) if frame.name != "expect"][-1]
-    return f"{first_line(error)} ({Path(last.filename).name}, line {last.lineno})"
 
 
 def first_line(error: Exception) -> str:

@@ -13,6 +13,7 @@ from vitlab.commands import command
 from vitlab.commands.command import Command, ModelName, OfModel
 from vitlab.convert.dinov2 import INSTALL, NAME
 from vitlab.convert.onnx import export
+from vitlab.data.dataset import Part
 from vitlab.extras import device_of
 from vitlab.training.evaluate import as_csv, by_class, confusion, logits_of, matrix_rows, scores_of
 
@@ -23,7 +24,7 @@ class Eval(OfModel, Command):
 
     model: Positional[ModelName]  # as for `predict`: a name, a folder, a file, timm:NAME, ...
     data: str  # as for `train`
-    part: Literal["train", "validation", "test"] = "test"  # of the data
+    part: Part = "test"  # of the data
     batch_size: int = 256  # images at a time
     confusion: Path | None = None  # write the confusion matrix: a .csv, .png or .svg file
 

@@ -34,16 +34,12 @@ def _default(name: str) -> str:
 
 
 # The fields of Recipe, each None unless it is given: the defaults depend on the data.
-Changes = make_dataclass(
-    "Changes",
-    [
-        (name, Annotated[kind | None, arg(help_behavior_hint=_default(name))], None)
-        for name, kind in get_type_hints(Recipe).items()
-    ],
-    bases=(Recipe,),
-    namespace={"__post_init__": lambda self: None},
-    frozen=True,
-)
+FIELDS = [
+    (name, Annotated[kind | None, arg(help_behavior_hint=_default(name))], None)
+    for name, kind in get_type_hints(Recipe).items()
+]
+UNCHECKED = {"__post_init__": lambda self: None}
+Changes = make_dataclass("Changes", FIELDS, bases=(Recipe,), namespace=UNCHECKED, frozen=True)
 ONE_OF = create_mutex_group(required=False)
 
 

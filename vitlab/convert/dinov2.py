@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from minivit.families import build
 from minivit.patches import grid_of, pair
@@ -114,19 +115,14 @@ def _from_onnx(content: bytes, image_size: Size) -> ViT:
     with extra("onnx"):
         import onnx
     graph = onnx.load_from_string(content).graph
-    arrays = {
-        each.name: torch.from_numpy(onnx.numpy_helper.to_array(each).copy())
-        for each in graph.initializer
-    }
-    maps = {
-        node.output[0]: arrays[node.input[1]]
-        for node in graph.node
-        if node.op_type == "MatMul" and node.input[1] in arrays
-    }
-    for node in graph.node:
-        if node.op_type == "Add" and node.input[1] in maps:
-            name = node.input[0].replace(".bias", ".weight")
-            arrays[name] = maps[node.input[1]].T
+    read = onnx.numpy_helper.to_array
+    arrays = {each.name: torch.from_numpy(read(each).copy()) for each in graph.initializer}
+    maps: dict[str, Tensor] = {}  # by the name of what they give
+    for node in graph.node:  # a map comes before its bias
+        if node.op_type == "MatMul" and node.input[1] in arrays:
+            maps[node.output[0]] = arrays[node.input[1]].T
+        elif node.op_type == "Add" and node.input[1] in maps:
+            arrays[node.input[0].replace(".bias", ".weight")] = maps[node.input[1]]
     # The positions have no name either: of the class token, and of 37 x 37 patches.
     tables = [table for name, table in arrays.items() if table.ndim == 3 and "." not in name]
     own, patches = sorted(tables, key=torch.numel)

@@ -83,19 +83,14 @@ def from_huggingface(model: nn.Module, image_size: Size | None = None) -> ViT:
     if kind not in POOLS:
         timms = "; from_timm takes its timm_model" if hasattr(model, "timm_model") else ""
         raise ValueError(f"expected {', '.join(POOLS)} of transformers: got {kind}{timms}")
+    state = {k: v for k, v in model.state_dict().items() if not any(part in k for part in UNREAD)}
     if kind == "DINOv3ViTModel":
-        return from_dinov3(model, NAMES, image_size).train(model.training)
+        return from_dinov3(model, state, NAMES, image_size).train(model.training)
     own = config.image_size
     size = pair(image_size or (own if isinstance(own, int) else tuple(own)))
-    state = {k: v for k, v in model.state_dict().items() if not any(part in k for part in UNREAD)}
     state |= _positions_at(model, size) if image_size else {}
-    ours = convert_state_dict(
-        state,
-        NAMES,
-        pool=POOLS[kind],
-        image_size=size,
-        **module_settings(model),
-    )
+    settings = module_settings(model) | {"pool": POOLS[kind], "image_size": size}
+    ours = convert_state_dict(state, NAMES, **settings)
     if classes := huggingface_classes(model):
         ours.classes = classes
     return ours.train(model.training)

@@ -18,6 +18,8 @@ from minivit.shapes import Features, Grid, Mask, Queries, Tokens
 from minivit.variants import ViTVariant, ViTVariantConfig
 from minivit.vit import Block, MultiHeadAttention
 
+NormOfWidth = Callable[[int], nn.Module]
+
 
 def axial_angles(grid: Grid, pairs: int, base: float = 100.0) -> Float[Tensor, "patches pairs"]:
     """By how much each patch turns each pair of features: half of them by rows, half by columns.
@@ -60,11 +62,7 @@ class RotaryAttention(MultiHeadAttention):
     """
 
     def __init__(
-        self,
-        dim: int,
-        heads: int,
-        rotation: nn.Module,
-        norm: Callable[[int], nn.Module] = nn.Identity,
+        self, dim: int, heads: int, rotation: nn.Module, norm: NormOfWidth = nn.Identity
     ) -> None:
         super().__init__(dim, heads)
         self.rotation = rotation
@@ -120,28 +118,23 @@ class RotaryViT(ViTVariant):
         pool_heads: int | None = None,
         pool_hidden: int = 0,
     ) -> None:
-        self.makes = rotation, hidden_norm
-        config = ViTVariantConfig(**vars(config))
-        super().__init__(config)
-        del self.makes
+        c = ViTVariantConfig(**vars(config))
+        super().__init__(c)
+        block: Any
+        for block in self.blocks:
+            block.attention = RotaryAttention(c.dim, c.heads, rotation)
+            if c.layer_scale is not None:
+                add_layer_scale(block.attention, c.dim, c.layer_scale)
+            if hidden_norm:
+                block.mlp = NormedGatedMLP(c.dim, c.hidden)
         self.reads_all = pool_heads is not None
         if pool_heads is not None:
-            self.pool = AttentionPool(config.dim, pool_heads, pool_hidden)
+            self.pool = AttentionPool(c.dim, pool_heads, pool_hidden)
         for part in self.modules():
             if isinstance(part, nn.LayerNorm):
-                part.eps = config.norm_eps
+                part.eps = c.norm_eps
         if not last_norm:
             self.norm = nn.Identity()  # type: ignore[assignment]
-
-    def new_block(self) -> nn.Module:
-        c, (rotation, hidden_norm) = self.config, self.makes
-        block: Any = super().new_block()
-        block.attention = RotaryAttention(c.dim, c.heads, rotation)
-        if c.layer_scale is not None:
-            add_layer_scale(block.attention, c.dim, c.layer_scale)
-        if hidden_norm:
-            block.mlp = NormedGatedMLP(c.dim, c.hidden)
-        return block
 
     def pooled(self, x: Tokens) -> Float[Tensor, "batch features"]:
         return self.pool(x) if self.reads_all else super().pooled(x)

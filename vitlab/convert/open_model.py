@@ -23,8 +23,6 @@ from vitlab.convert.huggingface import open_huggingface
 from vitlab.convert.loaded_model import LoadedModel, attempt, ready
 from vitlab.convert.timm import open_timm
 
-__all__ = ["LoadedModel", "open_any"]
-
 
 def open_any(name: str, untrained: bool = False) -> LoadedModel:
     """Opens a model of any library, which stays that library's own module.
@@ -72,39 +70,31 @@ def open_torchvision(name: str, untrained: bool) -> LoadedModel:
     return LoadedModel(model, preprocess, classes, name, licence, build_untrained, why)
 
 
-LIBRARIES: dict[str, Callable[[str, bool], LoadedModel]] = {
-    "torchvision": open_torchvision,
-    "timm": open_timm,
-    "hf": open_huggingface,
-}
+LIBRARIES = {"torchvision": open_torchvision, "timm": open_timm, "hf": open_huggingface}
 
 
 def _open_ours(name: str, untrained: bool) -> LoadedModel:
-    path = Path(name)
-    named = name in [*MODELS, *shipped()]
-    if not named and not path.exists() and path.suffix != ".safetensors":
-        config_for(name)  # says what names there are
     if not untrained and name in MODELS and not TORCHVISION.get(name):
         raise ValueError(f"there are no weights for {name}: it can only be opened untrained")
-    file = str(path / MODEL) if not named and path.is_dir() else name
-    model = _untrained(file) if untrained else load(file)
+    model = _untrained(name) if untrained else load(name)
     return _as_it_is(model, name, lambda: ready(build(model.config, model.removed)))
 
 
-def _as_it_is(
-    model: nn.Module, name: str, build_untrained: Callable[[], nn.Module] | None
-) -> LoadedModel:
+def _as_it_is(model: nn.Module, name: str, make: Callable[[], nn.Module] | None) -> LoadedModel:
     """A model that has what is known of it as its attributes."""
     about: list[Any] = [getattr(model, key, None) for key in ("preprocess", "classes", "licence")]
     missing = f"{name} has no attribute preprocess, such as Preprocess((224, 224), (224, 224))"
     why = None if about[0] else missing
-    return LoadedModel(ready(model), about[0], about[1], name, about[2], build_untrained, why)
+    return LoadedModel(ready(model), about[0], about[1], name, about[2], make, why)
 
 
 def _untrained(name: str) -> Model:
     """A model of ours with weights as before training, which reads images as the trained one."""
-    catalogued = Metadata(MODELS[name]) if name in MODELS else None
-    about = catalogued or describe(shipped().get(name, Path(name)))
+    path = shipped().get(name, Path(name))
+    if name not in MODELS and (path.exists() or path.suffix == ".safetensors"):
+        about = describe(path / MODEL if path.is_dir() else path)
+    else:
+        about = Metadata(config_for(name)[0])
     if about.config is None:
         raise ValueError(f"{name} does not say what model it holds")
     model = build(about.config, about.removed)
@@ -123,10 +113,9 @@ def _open_function(name: str) -> LoadedModel:
     try:
         model = getattr(import_module(module), function)()
     except Exception as error:  # whatever a stranger's code raises
-        what = (
-            f"cannot open {name}, of a module {module} in {here} or one of {', '.join(LIBRARIES)}"
-        )
-        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
+        what = f"cannot open {name}, of a module {module} in {here} or one of"
+        why = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{what} {', '.join(LIBRARIES)}: {why}") from error
     finally:
         sys.path.remove(here)
     if not isinstance(model, nn.Module):

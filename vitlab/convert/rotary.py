@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from copy import deepcopy
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from minivit.patches import pair
 from minivit.shapes import Size
@@ -27,14 +26,9 @@ PARTS = {"ModuleList", "EvaBlock", "EvaAttention", "AttentionRope", "SwiGLU"}
 PARTS |= {"RotaryEmbeddingCat", "RotaryEmbeddingDinoV3"}
 
 
-def from_eva(
-    module: nn.Module, names: Mapping[str, str], pools: Mapping[str, str], size: Size | None
-) -> ViT:
+def from_eva(theirs: Any, names: Mapping[str, str], **settings: Any) -> ViT:
     """timm's ``Eva``, after what differs from ours was looked for."""
-    theirs: Any = deepcopy(module) if size else module
-    if size:
-        theirs.set_input_size(pair(size))
-    state, pool = dict(theirs.state_dict()), pools[theirs.global_pool]
+    state = dict(theirs.state_dict())
     for i, block in enumerate(theirs.blocks):
         if block.attn.qkv is not None and f"blocks.{i}.attn.q_bias" in state:
             q, v = (state.pop(f"blocks.{i}.attn.{name}_bias") for name in "qv")
@@ -48,31 +42,22 @@ def from_eva(
     if theirs.attn_pool is not None:
         parts["pool_heads"] = theirs.attn_pool.num_heads
         parts["pool_hidden"] = len(state["attn_pool.mlp.fc1.weight"])
-    return turned(
-        state,
-        EVA | dict(names),
-        (cos, sin),
-        theirs.blocks[0].attn.rotate_half,
-        parts,
-        image_size=tuple(theirs.patch_embed.img_size),
-        pool=pool,
-        norm_after_pool="fc_norm.weight" in state and pool != "class",
-        **module_settings(theirs.blocks),
-    )
+    half, settings = theirs.blocks[0].attn.rotate_half, settings | module_settings(theirs.blocks)
+    return turned(state, EVA | dict(names), (cos, sin), half, parts, **settings)
 
 
-def from_dinov3(model: nn.Module, names: Mapping[str, str], size: Size | None) -> ViT:
+def from_dinov3(
+    theirs: Any, state: dict[str, Tensor], names: Mapping[str, str], size: Size | None
+) -> ViT:
     """Hugging Face's ``DINOv3ViTModel``: its ``pooler_output``."""
-    theirs: Any = model
     config = theirs.config
     image_size = pair(size or config.image_size)
     some = theirs.norm.weight.new_zeros(1, config.num_channels, *image_size)
     turns = deepcopy(theirs.rope_embeddings).eval()(some)
-    state = {key: t for key, t in theirs.state_dict().items() if "mask_token" not in key}
     if not config.use_gated_mlp:
         state = {key.replace("mlp.up_proj", "mlp.fc1"): tensor for key, tensor in state.items()}
     settings = module_settings(theirs.model.layer) | {"image_size": image_size, "pool": "class"}
-    return turned(state, {r"^model\.layer\.": "blocks."} | dict(names), turns, True, **settings)
+    return turned(state, {r"^model\.layer\.": "blocks."} | dict(names), turns, True, {}, **settings)
 
 
 def turned(
@@ -80,7 +65,7 @@ def turned(
     names: Mapping[str, str],
     turns: tuple[Tensor, Tensor],
     half: bool,
-    parts: Mapping[str, Any] = MappingProxyType({}),
+    parts: Mapping[str, Any],
     **settings: Any,
 ) -> ViT:
     """A ViT that turns queries and keys by cosines and sines, ``[patches, d_head]`` each.

@@ -96,14 +96,10 @@ def convert_state_dict(
     dim, channels, height, width = state["patch_embedding.projection.weight"].shape
     grid = grid_of(settings["image_size"], (height, width))
     layers = {key.split(".")[1] for key in state if key.startswith("blocks.")}
+    _fill(state)
     for i in layers:
         _join(state, f"blocks.{i}.mlp", ("gates", "values"), "up")
-        for name in "qkv":
-            _fill(state, f"blocks.{i}.attention.{name}")
         _join(state, f"blocks.{i}.attention", "qkv", "qkv")
-        _fill(state, f"blocks.{i}.attention.qkv")
-        _fill(state, f"blocks.{i}.attention.out")
-    _fill(state, "patch_embedding.projection")
     registers = _tokens(state, grid[0] * grid[1], settings["pool"])
     if settings["pool"] == "attention":
         _query(state, pool_heads or settings["heads"])
@@ -136,11 +132,10 @@ def _join(state: dict[str, Tensor], part: str, names: Iterable[str], joined: str
             state[f"{part}.{joined}.{kind}"] = torch.cat([state.pop(key) for key in keys])
 
 
-def _fill(state: dict[str, Tensor], layer: str) -> None:
-    """A layer without a bias gets one of zeros, where there is such a layer."""
-    weight = state.get(f"{layer}.weight")
-    if weight is not None:
-        state.setdefault(f"{layer}.bias", weight.new_zeros(len(weight)))
+def _fill(state: dict[str, Tensor]) -> None:
+    """Layers without a bias get one of zeros."""
+    for key, weight in [(key, t) for key, t in state.items() if key.endswith(".weight")]:
+        state.setdefault(f"{key.removesuffix('weight')}bias", weight.new_zeros(len(weight)))
 
 
 def _tokens(state: dict[str, Tensor], patches: int, pool: str) -> int:
@@ -179,9 +174,8 @@ def _head(state: dict[str, Tensor], dim: int, pool: str) -> None:
         state["head.weight"] = torch.eye(width).to(state["positions.table"])
         if pool == "class+register":
             state["second_head.weight"] = state["head.weight"]
-    _fill(state, "head")
+    _fill(state)
     if "second_head.weight" in state:
-        _fill(state, "second_head")
         weights = [state.pop("head.weight"), state.pop("second_head.weight")]
         biases = [state.pop("head.bias"), state.pop("second_head.bias")]
         state["head.weight"] = torch.cat(weights, 1) / 2

@@ -60,24 +60,21 @@ def from_timm(module: nn.Module, image_size: Size | None = None) -> ViT:
     theirs: Any = module
     what = next(_differences(theirs), None)
     expect(what is None, "timm's VisionTransformer, as minivit has it", what)
-    if type(module).__name__ == "Eva":
-        model = rotary.from_eva(module, NAMES, POOLS, image_size)
-        if getattr(module, "pretrained_cfg", None):
-            _describe(model, module)
-        return model.train(module.training)
     if image_size is not None:
-        module = theirs = deepcopy(theirs)
+        theirs = deepcopy(theirs)
         theirs.set_input_size(pair(image_size))
     distilled = type(module).__name__ == "VisionTransformerDistilled"
     normed = not isinstance(theirs.fc_norm, nn.Identity)
-    model = convert_state_dict(
-        module.state_dict(),
-        NAMES,
-        image_size=tuple(theirs.patch_embed.img_size),
-        pool="class+register" if distilled else POOLS[theirs.global_pool],
-        norm_after_pool=normed and theirs.global_pool != "token",  # of one token it is the same
-        **module_settings(module),
-    )
+    settings: dict[str, Any] = {
+        "image_size": tuple(theirs.patch_embed.img_size),
+        "pool": "class+register" if distilled else POOLS[theirs.global_pool],
+        "norm_after_pool": normed and theirs.global_pool != "token",  # of one token it is the same
+    }
+    if type(module).__name__ == "Eva":
+        model = rotary.from_eva(theirs, NAMES, **settings)
+    else:
+        settings |= module_settings(theirs)
+        model = convert_state_dict(theirs.state_dict(), NAMES, **settings)
     if getattr(module, "pretrained_cfg", None):
         _describe(model, module)
     return model.train(module.training)
@@ -121,10 +118,9 @@ def _describe(model: ViT, module: Any) -> None:
         model.classes = classes
     size = pair(model.config.image_size)
     preprocess, _ = attempt(lambda: timm_preprocess(resolve_model_data_config(module)))
-    if preprocess and preprocess.size != size:
-        preprocess = replace(preprocess, size=size, resize=size)
     if preprocess and len(preprocess.mean) == model.config.channels:
-        model.preprocess = preprocess
+        other = preprocess.size != size
+        model.preprocess = replace(preprocess, size=size, resize=size) if other else preprocess
 
 
 def timm_classes(model: Any) -> Sequence[str] | None:
@@ -141,17 +137,11 @@ def timm_classes(model: Any) -> Sequence[str] | None:
 
 def timm_preprocess(config: Mapping[str, Any]) -> Preprocess:
     """What ``timm.data.create_transform`` makes of a ``timm.data.resolve_model_data_config``."""
-    size = config["input_size"][1:]
-    mode = config["crop_mode"]
+    size, mode = config["input_size"][1:], config["crop_mode"]
     expect(mode in ("center", "squash"), "crop_mode center or squash", mode)
-    return Preprocess(
-        size,
-        tuple(math.floor(n / config["crop_pct"]) for n in size),  # type: ignore[arg-type]
-        config["interpolation"],
-        tuple(config["mean"]),
-        tuple(config["std"]),
-        stretch=mode == "squash",
-    )
+    resize: Any = tuple(math.floor(n / config["crop_pct"]) for n in size)
+    mean, std = tuple(config["mean"]), tuple(config["std"])
+    return Preprocess(size, resize, config["interpolation"], mean, std, mode == "squash")
 
 
 def open_timm(name: str, untrained: bool) -> LoadedModel:

@@ -4,6 +4,7 @@ import hashlib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Int64, UInt8
@@ -12,7 +13,10 @@ from torch import Tensor
 from vitlab.boundary import checked
 from vitlab.calls import expect
 
-PARTS = ("train", "validation", "test")
+Pixels = UInt8[Tensor, "batch channels height width"]  # 0 to 255
+Labels = Int64[Tensor, " batch"]  # indices of classes
+Part = Literal["train", "validation", "test"]
+PARTS = get_args(Part)
 HELD_OUT = {"validation": 0.1, "test": 0.2}  # of each class, where a source has no such part
 
 
@@ -21,8 +25,8 @@ HELD_OUT = {"validation": 0.1, "test": 0.2}  # of each class, where a source has
 class Split:
     """One part of a data set: images with values 0 to 255, and for each the index of its class."""
 
-    images: UInt8[Tensor, "batch channels height width"]
-    labels: Int64[Tensor, " batch"]
+    images: Pixels
+    labels: Labels
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -73,9 +77,7 @@ class Data:
         return cls(name, classes, **parts, mean=mean, std=std, licence=licence, skipped=skipped)
 
 
-def statistics(
-    images: UInt8[Tensor, "batch channels height width"],
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def statistics(images: Pixels) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and standard deviation of each channel, for values from 0 to 1, alike on all machines.
 
     A channel of one value alone has 1 as its deviation, by which it can be divided.
@@ -89,10 +91,7 @@ def statistics(
 
 
 def divide(
-    keys: Sequence[str],
-    labels: Int64[Tensor, " batch"],
-    classes: Sequence[str],
-    parts: Iterable[str] = HELD_OUT,
+    keys: Sequence[str], labels: Labels, classes: Sequence[str], parts: Iterable[str] = HELD_OUT
 ) -> dict[str, Int64[Tensor, " _"]]:
     """Holds out ``parts``, at least an image of each class; gives the ascending indices of all."""
     fractions = [HELD_OUT[part] for part in parts]
@@ -108,7 +107,7 @@ def divide(
     return {part: torch.cat(indices).sort().values for part, indices in columns}
 
 
-def thin(labels: Int64[Tensor, " batch"], fraction: float, seed: int) -> Int64[Tensor, " kept"]:
+def thin(labels: Labels, fraction: float, seed: int) -> Int64[Tensor, " kept"]:
     """The ascending indices of a fraction of each class, which lies inside that of a larger one."""
     ordered = _by_class([f"{seed} {i}" for i in range(len(labels))], labels)
     first = [indices[: max(1, round(fraction * len(indices)))] for indices in ordered]

@@ -56,16 +56,13 @@ def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
         data = folder(copy, size or 32, channels or 3)
         return replace(data, name="CIFAR10, from files")  # which may have been compressed
     where = Path(copy or Path(torch.hub.get_dir(), "datasets"))
-    whole, test = (
-        Split(fitted(split.images, size, channels), split.labels)
-        for split in _release(where, download=not copy)
-    )
+    whole, test = _release(where, not copy, size, channels)
     parts = _held_out(whole, CIFAR10, ["validation"])
     return Data.of("CIFAR10", CIFAR10, parts | {"test": test})
 
 
-def _release(path: Path, download: bool) -> list[Split]:
-    """The 50,000 training images and the 10,000 test images, as they were published."""
+def _release(path: Path, download: bool, size: Size | None, channels: int | None) -> list[Split]:
+    """The 50,000 training images and the 10,000 test images, of this size and these channels."""
     from minivit.import_torchvision import imported
 
     root = path.parent if path.name == "cifar-10-batches-py" else path
@@ -75,7 +72,8 @@ def _release(path: Path, download: bool) -> list[Split]:
     except (RuntimeError, OSError) as error:
         raise FileNotFoundError(f"found no whole copy of CIFAR-10 in {path}: {error}") from error
     pixels = [torch.from_numpy(half.data).permute(0, 3, 1, 2) for half in halves]
-    return [Split(x, torch.tensor(half.targets)) for x, half in zip(pixels, halves, strict=True)]
+    images = [fitted(x, size, channels) for x in pixels]
+    return [Split(x, torch.tensor(half.targets)) for x, half in zip(images, halves, strict=True)]
 
 
 def shapes(size: Size | None = None, channels: int | None = None) -> Data:

@@ -26,6 +26,7 @@ PHOTOGRAPHS = {
     "grass": "CC0 (linolafett)",
     "gravel": "CC0 (CC0Textures)",
 }
+SCENES = ("astronaut", "chelsea", "coffee", "rocket")
 
 
 def photograph(name: str, size: Size | None = None) -> UInt8[Tensor, "3 height width"]:
@@ -40,11 +41,7 @@ def photograph(name: str, size: Size | None = None) -> UInt8[Tensor, "3 height w
 
 
 def crops(
-    n: int,
-    size: Size = 32,
-    *,
-    seed: int = 0,
-    names: tuple[str, ...] = ("astronaut", "chelsea", "coffee", "rocket"),
+    n: int, size: Size = 32, *, seed: int = 0, names: tuple[str, ...] = SCENES
 ) -> tuple[UInt8[Tensor, "batch 3 height width"], tuple[str, ...]]:
     """Crops random windows of photographs: small images with the statistics of natural ones.
 

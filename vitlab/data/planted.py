@@ -1,12 +1,12 @@
 """Images of which one part decides the class, known because they are put together."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from jaxtyping import Float, Int64, UInt8
 from torch import Tensor
 
+from vitlab.data.dataset import Labels, Part
 from vitlab.data.loading import load_data
 
 
@@ -15,7 +15,7 @@ class Planted:
     """Images of a digit, its label, in one of the ``quarters``, and shuffled ones in others."""
 
     images: UInt8[Tensor, "batch 1 16 16"]
-    labels: Int64[Tensor, " batch"]
+    labels: Labels
     quarters: Int64[Tensor, " batch"]
 
     def patches(self, side: int = 4) -> Float[Tensor, "batch patches"]:
@@ -26,11 +26,7 @@ class Planted:
 
 
 def plant_digits(
-    n: int,
-    *,
-    part: Literal["train", "validation", "test"] = "train",
-    seed: int = 0,
-    others: int | None = None,
+    n: int, *, part: Part = "train", seed: int = 0, others: int | None = None
 ) -> Planted:
     """Puts images together of which it is known what decides, to test maps of what matters on.
 

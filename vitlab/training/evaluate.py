@@ -11,9 +11,11 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from minivit.model import Model
-from vitlab.data.dataset import Split
+from minivit.shapes import Logits
+from vitlab.data.dataset import Labels, Split
 from vitlab.instruments.running import batches, evaluating, expect, known
 
+BINS = 15  # of the calibration error
 Confusion = Int64[Tensor, "classes classes"]
 
 
@@ -50,9 +52,7 @@ def evaluate(model: Model, split: Split, batch_size: int = 256) -> Scores:
     return scores_of(logits_of(model, split, batch_size), split.labels)
 
 
-def logits_of(
-    model: Model, split: Split, batch_size: int = 256
-) -> Float[Tensor, "pictures classes"]:
+def logits_of(model: Model, split: Split, batch_size: int = 256) -> Logits:
     """The model's answers to all images, in evaluation mode, on the CPU."""
     device = next(model.parameters()).device
     what = "a model with preprocess, which loading or training sets"
@@ -62,34 +62,27 @@ def logits_of(
         return torch.cat([model(model.preprocess(chunk.to(device))).cpu() for chunk in chunks])
 
 
-def scores_of(
-    logits: Float[Tensor, "pictures classes"], labels: Int64[Tensor, " pictures"]
-) -> Scores:
+def scores_of(logits: Logits, labels: Labels) -> Scores:
     """Scores of a classifier's answers."""
     logs = logits.double().log_softmax(1)
-    return Scores(
-        (logs.argmax(1) == labels).double().mean().item(),
-        logs.gather(1, known(labels, logs)[:, None]).mean().item(),
-        calibration_error(logs.exp(), labels),
-        len(labels),
-    )
+    accuracy = (logs.argmax(1) == labels).double().mean().item()
+    log_likelihood = logs.gather(1, known(labels, logs)[:, None]).mean().item()
+    return Scores(accuracy, log_likelihood, calibration_error(logs.exp(), labels), len(labels))
 
 
-def calibration_error(
-    probabilities: Float[Tensor, "batch classes"], labels: Int64[Tensor, " batch"], bins: int = 15
-) -> float:
+def calibration_error(probabilities: Float[Tensor, "batch classes"], labels: Labels) -> float:
     """The expected calibration error of Guo et al. (2017), "On Calibration of Modern Networks".
 
-    In bins by the model's largest probability, that is compared with the accuracy.
+    In 15 bins by the model's largest probability, that is compared with the accuracy.
     """
     confidence, predicted = probabilities.double().max(1)
     right = (predicted == labels).double()
-    index = (confidence * bins).ceil().long().clamp(1, bins) - 1  # (0, 1/15] is the first
-    gap = torch.zeros(bins, dtype=torch.float64).index_add(0, index, confidence - right)
+    index = (confidence * BINS).ceil().long().clamp(1, BINS) - 1  # (0, 1/15] is the first
+    gap = torch.zeros(BINS, dtype=torch.float64).index_add(0, index, confidence - right)
     return (gap.abs().sum() / len(labels)).item()
 
 
-def confusion(logits: Float[Tensor, "batch classes"], labels: Int64[Tensor, " batch"]) -> Confusion:
+def confusion(logits: Logits, labels: Labels) -> Confusion:
     """Counts the images of each class, a row, by the class that they were taken for, a column."""
     classes = logits.shape[1]
     cells = known(labels, logits) * classes + logits.argmax(1)

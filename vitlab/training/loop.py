@@ -18,11 +18,10 @@ from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from vitlab.data.dataset import Data
 from vitlab.extras import extra
-from vitlab.training.card import advice, card
 from vitlab.training.evaluate import Results, confusion, evaluate, logits_of, scores_of
 from vitlab.training.recipe import Recipe
 from vitlab.training.run import Run, check
-from vitlab.training.state import Folder, identity
+from vitlab.training.state import Folder, advice, identity
 
 
 class Stopped(KeyboardInterrupt):
@@ -80,7 +79,7 @@ def train(
                 run.steps = run.steps_within(recipe.minutes)
             _take_steps(run, folder, save_every, progress)
             if progress and (few := advice(run, start)):
-                print(few.strip(), file=sys.stderr)
+                print(few, file=sys.stderr)
         model.load_state_dict(run.average.model.state_dict())
         model.eval()
         validation = evaluate(model, data.validation, run.batch)
@@ -88,7 +87,7 @@ def train(
         test, matrix = scores_of(logits, data.test.labels), confusion(logits, data.test.labels)
         results = Results(validation, test, matrix, run.lines, run.steps, run.seconds)
         if folder:
-            folder.finish(run, results, card(run, results, command, start))
+            folder.finish(run, results, command, start)
         return results
 
 

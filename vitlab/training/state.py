@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import platform
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,11 +13,13 @@ from typing import Any
 
 import torch
 
+import minivit
 from minivit.families import family
 from minivit.files import MODEL, atomic_write, fields_of, fingerprint, read_pickle, reason, save
 from minivit.model import Model
 from vitlab.data.dataset import Data
 from vitlab.extras import extra
+from vitlab.rendering import rendered
 from vitlab.training.evaluate import Results, as_csv, by_class, matrix_rows
 from vitlab.training.optimiser import frozen
 from vitlab.training.recipe import Recipe
@@ -24,6 +27,7 @@ from vitlab.training.run import Run
 
 STATE, LOG, CARD = "state.pt", "log.jsonl", "card.md"
 CONFUSION, CLASSES = "confusion.csv", "classes.csv"
+FEW = 500  # steps: the shortest recipe for a data set of ours takes 570
 
 
 def write(path: Path, text: str) -> None:
@@ -40,14 +44,14 @@ def identity(
     for split in data.parts:
         for tensor in (split.images, split.labels):
             content.update(tensor.contiguous().numpy().data)
-    origin = {
-        "start": start,
-        "frozen": frozen(model),
-        "teacher": teacher and fingerprint(teacher.state_dict(), {})[:16],
-    }
     fields = {
-        "model": {"family": family(model.config), **fields_of(model.config)}
-        | {name: value for name, value in origin.items() if value},
+        "model": {
+            "family": family(model.config),
+            **fields_of(model.config),
+            "start": start,
+            "frozen": frozen(model) or None,
+            "teacher": teacher and fingerprint(teacher.state_dict(), {})[:16],
+        },
         "data": {
             "name": data.name,
             "classes": data.classes,
@@ -122,11 +126,46 @@ class Folder:
     def _log(self, lines: Sequence[dict[str, Any]]) -> None:
         write(self.path / LOG, "".join(json.dumps(line) + "\n" for line in lines))
 
-    def finish(self, run: Run, results: Results, card: str) -> None:
+    def finish(self, run: Run, results: Results, command: str | None, start: str | None) -> None:
         """Writes the model, its card, its confusion matrix, and the last line of the log."""
         save(run.model, self.path / MODEL)
-        write(self.path / CARD, card)
+        write(self.path / CARD, card(run, results, command, start))
         write(self.path / CONFUSION, as_csv(matrix_rows(results.confusion, run.data.classes)))
         write(self.path / CLASSES, as_csv(by_class(results.confusion, run.data.classes)))
         scores = {"validation": asdict(results.validation), "test": asdict(results.test)}
         self._log([*run.lines, {"step": run.step, **scores, "seconds": round(run.seconds, 2)}])
+
+
+def advice(run: Run, start: str | None) -> str:
+    """What to try instead of a short training from random weights; nothing for others."""
+    if start or run.steps >= FEW:
+        return ""
+    few = f"{run.steps} steps are few for weights that begin at random"
+    return f"{few}: `--from cifar10_vit` begins with trained ones."
+
+
+def card(run: Run, results: Results, command: str | None, start: str | None) -> str:
+    """A model card in Markdown, after Mitchell et al. (2019), "Model Cards for Model Reporting"."""
+    settings = asdict(run.recipe)
+    if run.recipe.steps or run.recipe.minutes:
+        del settings["epochs"]  # which did not count
+    functions = {f.__name__: f for f in (by_class, fields_of, frozen, repr, text)}
+    return rendered(
+        "card.md",
+        **functions,
+        run=run,
+        results=results,
+        kind=family(run.model.config),
+        parameters=sum(p.numel() for p in run.model.parameters()),
+        settings=settings,
+        command=command,
+        machine=f"{torch.get_num_threads()} threads, {platform.machine()}",
+        versions=f"minivit {minivit.__version__}, torch {torch.__version__}",
+        advice=advice(run, start),
+    )
+
+
+def text(cell: Any) -> str:
+    """A number rounded, and a name without Markdown's marks for a new column or line."""
+    text = f"{cell:.4f}" if isinstance(cell, float) else str(cell)
+    return text.replace("|", "\\|").replace("\n", "\\n").replace("\r", "\\r")

@@ -249,7 +249,7 @@ def test_a_patch_made_long_is_found_by_its_norm_in_models_of_any_size_or_of_smal
     )
     assert (alike == 0).all() and found[0] == 1 / 16
     same(("V30", "V32", "V17", "R12"), model, long, images)
-    monkeypatch.setattr("vitlab.claims.measurements.norms.LARGE", 100_000)
+    monkeypatch.setattr("vitlab.claims.measurements.positions.LARGE", 100_000)
     assert outcome("T02", long, images) == figure("T02", long, images)
     assert "million weights" in outcome("T01", long, images)
 

@@ -2,24 +2,18 @@
 
 import math
 import time
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import torch
 
 from vitlab.claims import measuring
-from vitlab.claims.measurements import (  # noqa: F401
-    attention,
-    embedding,
-    frequency,
-    invertibility,
-    mixing,
-    norms,
-    positions,
-    representations,
-    smoothing,
-)
 from vitlab.claims.measuring import MEASUREMENTS, Measured, NotApplicable, Subject
 from vitlab.claims.rules import half_width
+
+for file in iter_modules(__path__):
+    import_module(f"{__name__}.{file.name}")  # which adds its measurements to MEASUREMENTS
 
 
 def chosen(names: str) -> list[str]:

@@ -5,19 +5,19 @@ import torch.nn.functional as F
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from vitlab.claims.measurements.subjects import groups, with_mean
-from vitlab.claims.measuring import Measured, Subject, measures
+from vitlab.claims.measuring import Measured, Subject, measures, with_mean
 from vitlab.extras import extra
 from vitlab.instruments import attention_distance, rollout, token_ablation
 from vitlab.instruments.layout import attention_weights, layouts, same_tokens
 
+PatchValues = Float[Tensor, "images patches"]
 DELETIONS = 60 * 64 * 64**2  # pairs of tokens compared while patches are deleted, as in the book
 
 
 def heads(subject: Subject) -> tuple[Float64[Tensor, "groups blocks"], ...]:
     """Mean distances of the nearest and the farthest head of each block, in units of uniform
     attention's: of all images, then of groups of them."""
-    images = groups(subject.images)
+    images = subject.groups()
     results = [attention_distance(subject.model, x, batch_size=subject.batch_size) for x in images]
     parts = [result.pixels / result.uniform[:, None] for result in results]
     table = torch.stack(with_mean(parts, images))  # NaN where a block has fewer heads
@@ -76,9 +76,7 @@ def rollout_with_identity(subject: Subject) -> Measured:
     return Measured(gain.mean().item(), gain, baselines if len(images) > 1 else {})
 
 
-def rank_correlation(
-    a: Float[Tensor, "images patches"], b: Float[Tensor, "images patches"]
-) -> Float64[Tensor, "images"]:
+def rank_correlation(a: PatchValues, b: PatchValues) -> Float64[Tensor, "images"]:
     """Spearman's correlation of each row; 0 where a row is the same everywhere."""
     with extra("audit"):
         from scipy.stats import rankdata

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 from minivit.recording import record
 from vitlab import instruments
-from vitlab.claims.measurements import subjects
 from vitlab.claims.measurements.parts import attention_of, compared, mlps_of
-from vitlab.claims.measuring import Measured, NotApplicable, Subject, measures, require
+from vitlab.claims.measuring import Measured, Subject, measures, needed, require, with_mean
 from vitlab.instruments import high_pass, low_pass
 from vitlab.instruments.frequency import LogAmplitude
 
@@ -27,12 +26,12 @@ def rises(
 ) -> dict[str, Float[Tensor, "groups"]]:
     """How the high frequencies, relative to the constant wave, change from one map of each layer to
     another: over all images, then over each group of them."""
-    images, size = subjects.groups(subject.images), subject.batch_size
+    images, size = subject.groups(), subject.batch_size
     spectra = [spectra_of(subject.model, group, batch_size=size) for group in images]
 
     def high(name: str, end: str) -> Tensor:
         tables = [getattr(group[name], end).values for group in spectra]
-        means = subjects.with_mean(tables, images)
+        means = with_mean(tables, images)
         return torch.stack([LogAmplitude(mean).high for mean in means])
 
     return {name: (high(name, stop) - high(name, start)).float() for name in spectra[0]}
@@ -41,11 +40,9 @@ def rises(
 @measures("H04", untrained=True)
 def convolutions_raise(subject: Subject) -> Measured:
     """Fraction of the 3 x 3 convolutions of stride 1 that raise the high frequencies."""
-    convolutions = [
-        name
-        for name, module in subject.model.named_modules()
-        if isinstance(module, nn.Conv2d) and (module.kernel_size, module.stride) == ((3, 3), (1, 1))
-    ]
+    layers = {n: m for n, m in subject.model.named_modules() if isinstance(m, nn.Conv2d)}
+    wanted = (3, 3), (1, 1)
+    convolutions = [n for n, m in layers.items() if (m.kernel_size, m.stride) == wanted]
     require(convolutions, "has no 3 x 3 convolution of stride 1")
     with torch.no_grad(), record(subject.model, *convolutions, detach=True) as ran:
         subject.model(subject.images[:1])
@@ -84,11 +81,11 @@ def kept_mean(images: Tensor, cutoff: float) -> Tensor:
 
 def kept(model: nn.Module, subject: Subject) -> tuple[Tensor, Tensor]:
     """Accuracy above chance that a model keeps on low-pass and on high-pass images, by cutoff."""
-    whole, chance = subjects.beyond_chance(model, subject)
+    whole, chance = subject.beyond_chance(model)
     side = min(subject.images.shape[2:])
 
     def share(images: Tensor) -> float:
-        return (subjects.accuracy(model, subject, images) - chance) / (whole - chance)
+        return (subject.accuracy(model, images) - chance) / (whole - chance)
 
     low = [share(low_pass(subject.images, cutoff / side)) for cutoff in CUTOFFS]
     high = [share(kept_mean(subject.images, cutoff / side)) for cutoff in CUTOFFS]
@@ -98,35 +95,31 @@ def kept(model: nn.Module, subject: Subject) -> tuple[Tensor, Tensor]:
 @measures("H26")
 def low_and_high(subject: Subject) -> Measured:
     """Accuracy kept beside a network on low-pass images, less the same on high-pass ones."""
-    subjects.second(subject), subjects.labels_of(subject)  # before the models run
+    subject.second(), subject.classes()  # before the models run
     (low, high), (their_low, their_high) = (kept(model, subject) for model in compared(subject))
-    return Measured(
-        (low.mean() - their_low.mean() - high.mean() + their_high.mean()).item(),
-        curves={"kept, low-pass": low, "kept, high-pass": high},
-    )
+    figure = (low.mean() - their_low.mean() - high.mean() + their_high.mean()).item()
+    return Measured(figure, curves={"kept, low-pass": low, "kept, high-pass": high})
 
 
 def lost(model: nn.Module, subject: Subject) -> Tensor:
     """Accuracy that a model loses under noise of equal power in each band."""
-    if subject.white is None:
-        raise NotApplicable("needs the values that the model reads for black and for white")
+    white = needed(subject.white, "the values that the model reads for black and for white")
     images = subject.images
-    white = torch.tensor(subject.white).view(-1, 1, 1).to(images)
-    whole, _ = subjects.beyond_chance(model, subject)
-    n, channels, *sides = images.shape
-    size = sides[0], sides[1]
+    step = torch.tensor(white).view(-1, 1, 1).to(images)
+    whole, _ = subject.beyond_chance(model)
+    n, channels, height, width = images.shape
+    sizes = n, channels, (height, width)
     losses = []
     for i, (low, up) in enumerate(pairwise(BANDS)):
-        noise = instruments.band_noise(n, channels, size, low, up, power=LEVEL**2, seed=i)
-        noisy = images + white * noise.to(images)
-        losses.append(whole - subjects.accuracy(model, subject, noisy))
+        noise = instruments.band_noise(*sizes, low, up, power=LEVEL**2, seed=i)
+        losses.append(whole - subject.accuracy(model, images + step * noise.to(images)))
     return torch.tensor(losses)
 
 
 @measures("H27")
 def noise_by_band(subject: Subject) -> Measured:
     """Accuracy lost under noise in the lowest band less the highest, or a network's reversed."""
-    subjects.second(subject), subjects.labels_of(subject)  # before the models run
+    subject.second(), subject.classes()  # before the models run
     mine, theirs = (lost(model, subject) for model in compared(subject))
     figure = min((mine[0] - mine[-1]).item(), (theirs[-1] - theirs[0]).item())
     return Measured(figure, curves={"accuracy lost": mine, "the other's": theirs})

@@ -2,16 +2,14 @@
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import torch
 from jaxtyping import Float, Float64
 from torch import Tensor, nn
 
-from minivit.hooks import before
-from minivit.recording import one, record, tensors_in
+from minivit.recording import record
 from vitlab.calls import sublayer
-from vitlab.claims.measurements.parts import attends, attention_of, mlps_of
+from vitlab.claims.measurements.parts import attends, attention_of, mlps_of, read_by
 from vitlab.claims.measuring import Measured, Subject, measures, require
 from vitlab.instruments.blocks import row_of_blocks
 from vitlab.krylov.products import plain_attention
@@ -92,15 +90,9 @@ def through_blocks(
 ) -> tuple[Float[Tensor, "1 tokens dim"], Float[Tensor, "tokens dim"]]:
     """The tokens that the first block reads, and those that the last one makes of them."""
     names = row_of_blocks(model, image)
-    read: list[Tensor] = []
-
-    def note(module: nn.Module, args: Any, kwargs: Any) -> None:
-        read.append(tensors_in((args, kwargs))[0])
-
-    listening = before(one(model, names[0]), note), record(model, names[-1])
-    with torch.enable_grad(), plain_attention(), listening[0], listening[1] as recorded:
-        model(image.requires_grad_())
-    return read[-1], recorded[names[-1]][0]
+    with torch.enable_grad(), plain_attention(), record(model, names[-1]) as recorded:
+        x = read_by(model, names[0], copied=False)(image.requires_grad_())
+    return x, recorded[names[-1]][0]
 
 
 def shuffled(subject: Subject) -> Float64[Tensor, "2 layers"]:

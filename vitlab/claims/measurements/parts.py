@@ -9,8 +9,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 
 from minivit.hooks import before
 from minivit.recording import one, record, runnable, tensors_in, weights_of
-from vitlab.claims.measurements.subjects import second
-from vitlab.claims.measuring import NotApplicable, Subject, require
+from vitlab.claims.measuring import Subject, require
 from vitlab.instruments.attentions import attentions
 from vitlab.instruments.blocks import row_of_blocks
 from vitlab.instruments.residuals import branches
@@ -71,7 +70,7 @@ def require_attention(model: nn.Module, images: Tensor) -> None:
 def compared(subject: Subject) -> tuple[nn.Module, nn.Module]:
     """The model, which has attention, and the other, which has none; never the other way round, so
     that a pair is measured once."""
-    pair = subject.model, second(subject)
+    pair = subject.model, subject.second()
     mine, other = (attends(model, subject.images[:1]) for model in pair)
     either = "the second has it" if other else "neither has it"
     either = "both have it" if mine and other else either
@@ -107,14 +106,15 @@ def _row_of_maps(model: nn.Module, images: Tensor) -> list[str]:
     return [name for name, x in maps.items() if isinstance(x, Tensor) and x.ndim == 4]
 
 
-def read_by(model: nn.Module, name: str) -> Callable[[Tensor], Tensor]:
-    """What a module of a model reads, as a function of images, with gradients."""
+def read_by(model: nn.Module, name: str, copied: bool = True) -> Callable[[Tensor], Tensor]:
+    """What a module reads, or a copy of it, as a function of the model's images, with gradients."""
 
     def function(images: Tensor) -> Tensor:
         inputs: list[Tensor] = []
 
         def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
-            inputs.append(tensors_in((args, kwargs))[0].clone())
+            x = tensors_in((args, kwargs))[0]
+            inputs.append(x.clone() if copied else x)  # the module may work in place
 
         with before(one(model, name), keep):
             model(images)
@@ -133,8 +133,8 @@ def outputs(
             start = read_by(model, names[0])(batch)
         maps = ({FIRST: start} if first else {}) | {name: recorded[name] for name in names}
         for name, x in maps.items():
-            if not isinstance(x, Tensor) or len(x) != len(batch):
-                raise NotApplicable(f"{name!r} gives no tensor with an entry for each image")
+            each = isinstance(x, Tensor) and len(x) == len(batch)
+            require(each, f"{name!r} gives no tensor with an entry for each image")
             kept.setdefault(name, []).append(x.cpu())
     return {name: torch.cat(parts) for name, parts in kept.items()}
 

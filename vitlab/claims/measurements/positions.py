@@ -1,4 +1,4 @@
-"""What a model has learned about positions, and whether it copes with others."""
+"""Whether patches stand out, what a model knows about positions, and whether others will do."""
 
 import copy
 import inspect
@@ -11,9 +11,28 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlab.claims.measurements.subjects import accuracy, beyond_chance, labels_of
 from vitlab.claims.measuring import Measured, Subject, measures, require, why_not
-from vitlab.instruments import position_similarity, position_table
+from vitlab.instruments import position_similarity, position_table, token_norms
+
+LARGE = 100_000_000  # weights: more than the size Base has
+
+
+@measures("T02", untrained=True)
+def largest_norm(subject: Subject) -> Measured:
+    """Largest norm of a patch over the median of its block, in the block where it is largest."""
+    found = token_norms(subject.model, subject.images, batch_size=subject.batch_size)
+    curves = {"largest norm over the median": found.largest}
+    curves[f"patches above {found.factor} medians"] = found.fraction
+    return Measured(found.largest.max().item(), curves=curves)
+
+
+@measures("T01", untrained=True)
+def largest_norm_of_small(subject: Subject) -> Measured:
+    """The same of a model that is no larger than the size Base."""
+    weights = sum(p.numel() for p in subject.model.parameters())
+    asked = "this is asked of up to 100 million, and T02 of any"
+    require(weights <= LARGE, f"has {weights / 1e6:.0f} million weights: {asked}")
+    return largest_norm(subject)
 
 
 def learned_table(model: nn.Module) -> Float[Tensor, "rows columns dim"]:
@@ -45,14 +64,14 @@ def neighbours(subject: Subject) -> Measured:
 @measures("V16")
 def larger_images(subject: Subject) -> Measured:
     """Accuracy on images enlarged by half, with positions resampled, over that at their size."""
-    labels_of(subject), learned_table(subject.model)  # before the model runs
+    subject.classes(), learned_table(subject.model)  # before the model runs
     size = (subject.images.shape[2] * 3 // 2, subject.images.shape[3] * 3 // 2)
     images = F.interpolate(subject.images, size, mode="bilinear", antialias=True)
     model = resampled(subject.model, size)
     why = why_not(model, images[:1])
     require(not why, f"does not run on images of {size}: {why}")
-    whole, _ = beyond_chance(subject.model, subject)
-    return Measured(accuracy(model, subject, images) / whole)
+    whole, _ = subject.beyond_chance(subject.model)
+    return Measured(subject.accuracy(model, images) / whole)
 
 
 def resampled(model: nn.Module, size: tuple[int, int]) -> nn.Module:

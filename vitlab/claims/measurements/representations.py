@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from minivit.recording import one, runnable
 from vitlab.claims.measurements.parts import compared, outputs, require_attention, row_of_layers
-from vitlab.claims.measurements.subjects import groups, second
 from vitlab.claims.measuring import Measured, Subject, measures, require
 from vitlab.instruments import CKA, localisation
 
@@ -20,7 +19,7 @@ def tables(subject: Subject, *models: nn.Module) -> list[Float64[Tensor, "rows c
     """CKA of the first map and all blocks of one model, or of two: of all images, then by group."""
     rows = [(model, row_of_layers(model, subject.images)) for model in models]
     whole, alone = CKA(), []
-    for images in groups(subject.images):
+    for images in subject.groups():
         maps = [outputs(m, images, row, subject.batch_size, first=True) for m, row in rows]
         group = CKA()
         for cka in (whole, group):
@@ -85,7 +84,7 @@ def in_range(values: Float64[Tensor, "layers others"]) -> float:
 @measures("C15", slow=True)
 def own_patches(subject: Subject) -> Measured:
     """Fraction of positions in the last block most like their own patch, less a network's."""
-    second(subject)
+    subject.second()
     enough = len(subject.images) >= MANY
     require(enough, f"needs {MANY:,} images: the fraction grows with their number")
     batches = [batch for batch in subject.images.split(MANY) if len(batch) == MANY]
@@ -122,7 +121,7 @@ def where_taken(subject: Subject) -> Measured:
     shared = [tap for tap in inside(model, row[0]) if all(tap in inside(model, b) for b in row)]
     require(shared and len(row) > 1, "its blocks share no names of norms or activations")
     means: dict[str, list[float]] = {}
-    for images in groups(subject.images):
+    for images in subject.groups():
         for tap in ("", *shared):
             names = [f"{block}.{tap}" if tap else block for block in row]
             cka = CKA()

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from vitlab.claims.measurements.parts import FIRST, compared, outputs, row_of_layers, sublayers
-from vitlab.claims.measurements.subjects import groups, with_mean
-from vitlab.claims.measuring import Measured, Subject, measures, require
+from vitlab.claims.measuring import Measured, Subject, measures, require, with_mean
 from vitlab.instruments import branch_variance
 from vitlab.instruments.layout import outside
 from vitlab.instruments.variance import PLACES, variance_over_positions
@@ -17,7 +16,7 @@ BEFORE, AFTER = PLACES.index("before"), PLACES.index("after")
 def variance_by_attention(subject: Subject) -> Measured:
     """Mean of log2 of the ratio by which attention raises the variance over positions."""
     attention, _ = sublayers(subject.model, subject.images)
-    images, size = groups(subject.images), subject.batch_size
+    images, size = subject.groups(), subject.batch_size
     results = [branch_variance(subject.model, x, batch_size=size) for x in images]
     through = torch.tensor([name in attention for name in results[0].names])
     require(through.any(), "has no attention in a residual branch")
