@@ -145,9 +145,8 @@ def trained(seed: int = 0, steps: int = 600) -> nn.Module:
 
 def plain_name(name: str) -> str:
     """A parameter's name in a reader's ViT, from the package's."""
-    name = name.replace("patch_embedding.projection", "embedding").replace(
-        "positions.table", "positions"
-    )
+    name = name.replace("patch_embedding.projection", "embedding")
+    name = name.replace("positions.table", "positions")
     return re.sub(r"\b(attention|mlp)\.", "", name)
 
 

@@ -118,11 +118,8 @@ def gathered(cells: list[str], name: str, space: dict[str, Any]) -> tuple[list[s
             for one in statements(cell, number):
                 books = all(hasattr(space.get(given), "of_the_book") for given in one.gives)
                 kept = one.imports or books or "@check.solution" not in cell
-                if (
-                    kept
-                    and "written_or(" not in one.text
-                    and not one.gives & PIECES.keys() - {name}
-                ):
+                others = one.gives & PIECES.keys() - {name}
+                if kept and not others and "written_or(" not in one.text:
                     listed.append(one)
     targets = [i for i, one in enumerate(listed) if name in one.gives]
     if not targets:

@@ -100,14 +100,8 @@ def followed(part: str, times: int, rate: float, seed: int) -> Figures:
     }
 
 
-STUDY = Survey(
-    "block_of_today",
-    {part: partial(rates, part, 1) for part in PARTS}
-    | {named(part, 3): partial(rates, part, 3) for part in ("plain", "qk")}
-    | {
-        named(f"{part} at best", times): partial(at_best, part, times)
-        for part in ("plain", "rms", "swiglu")
-        for times in TIMES
-    },
-    SEEDS,
-)
+SEARCHED = "plain", "rms", "swiglu"
+ROWS = {part: partial(rates, part, 1) for part in PARTS}
+ROWS |= {named(part, 3): partial(rates, part, 3) for part in ("plain", "qk")}
+ROWS |= {named(f"{part} at best", n): partial(at_best, part, n) for part in SEARCHED for n in TIMES}
+STUDY = Survey("block_of_today", ROWS, SEEDS)

@@ -206,10 +206,8 @@ def summary(whole: Density) -> Figures:
 def histogram(whole: Density) -> Tensor:
     """The share of all eigenvalues in each bin of the negative, then of the positive side."""
     shares = whole.shares.double().flatten() / len(whole.points)
-    sides = []
-    for sign in (-1, 1):
-        points = sign * whole.points.double().flatten()
-        sides.append(torch.histogram(points, EDGES, weight=shares).hist)
+    points = whole.points.double().flatten()
+    sides = [torch.histogram(sign * points, EDGES, weight=shares).hist for sign in (-1, 1)]
     return torch.stack(sides)
 
 
@@ -234,18 +232,12 @@ def of_cifar10(name: str) -> Figures:
 
 
 BOTH = [(f"{kind}, {amount}", kind, amount) for amount in ("all", "tenth") for kind in MODELS]
+THREE = "vit", "resnet", "hybrid"
 ROWS: dict[str, Callable[[], Figures]] = {
     **{row: partial(early_and_late, kind, amount) for row, kind, amount in BOTH},
     **{f"{row}, probes": partial(by_seed, share, kind, amount) for row, kind, amount in BOTH},
-    **{
-        f"{kind}, all, relative": partial(by_seed, relative, kind, "all")
-        for kind in ("vit", "resnet", "hybrid")
-    },
-    **{
-        f"{kind}, all, {times} x": partial(longer, kind, times)
-        for kind in ("vit", "resnet", "hybrid")
-        for times in TIMES
-    },
+    **{f"{kind}, all, relative": partial(by_seed, relative, kind, "all") for kind in THREE},
+    **{f"{kind}, all, {n} x": partial(longer, kind, n) for kind in THREE for n in TIMES},
     "through training": through_training,
     **{name: partial(of_cifar10, name) for name in CIFAR10},
 }

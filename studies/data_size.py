@@ -76,6 +76,5 @@ def measure(finals: Runs, store: Store) -> Rows:
     return rows
 
 
-STUDY = Study(
-    "data_size", {name: candidates(family) for name, (family, *_) in ROWS.items()}, finals, measure
-)
+SEARCHES = {name: candidates(family) for name, (family, *_) in ROWS.items()}
+STUDY = Study("data_size", SEARCHES, finals, measure)

@@ -75,6 +75,5 @@ def tasks(run: Run) -> dict[str, Callable[[], Any]]:
     }
 
 
-STUDY = Study(
-    "families", {name: rates(run, RATES) for name, (run, _) in FAMILIES.items()}, finals, measure
-)
+ROWS = {name: rates(run, RATES) for name, (run, _) in FAMILIES.items()}
+STUDY = Study("families", ROWS, finals, measure)

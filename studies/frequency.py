@@ -226,10 +226,7 @@ def bands_of_shapes(kind: str) -> Figures:
 KINDS = "vit attention", "resnet plain"
 OF_SHAPES = {"shapes": layers_of_shapes, "bands": bands_of_shapes}
 OF_MODELS = {"amplitudes": amplitudes, "robustness": robustness, "readouts": readouts}
-STUDY = Survey(
-    "frequency",
-    {f"{kind}: {name}": partial(f, name) for kind, f in OF_MODELS.items() for name in MODELS}
-    | {f"digits: {family}": partial(digits, family) for family in FAMILIES}
-    | {f"{of}: {kind}": partial(f, kind) for of, f in OF_SHAPES.items() for kind in KINDS},
-    SEEDS,
-)
+ROWS = {f"{kind}: {name}": partial(f, name) for kind, f in OF_MODELS.items() for name in MODELS}
+ROWS |= {f"digits: {family}": partial(digits, family) for family in FAMILIES}
+ROWS |= {f"{of}: {kind}": partial(f, kind) for of, f in OF_SHAPES.items() for kind in KINDS}
+STUDY = Survey("frequency", ROWS, SEEDS)

@@ -52,8 +52,7 @@ def scrambled(pictures: Tensor) -> Tensor:
     turn = torch.fft.rfft2(noise).angle()  # the same for all channels
     turn[..., 0, 0] = 0  # the mean stays
     waves = torch.fft.rfft2(pictures.double()) * torch.exp(1j * turn)
-    mixed = torch.fft.irfft2(waves, s=pictures.shape[2:])
-    return mixed.round().clamp(0, 255).to(torch.uint8)
+    return torch.fft.irfft2(waves, s=pictures.shape[2:]).round().clamp(0, 255).to(torch.uint8)
 
 
 def judged(pictures: Tensor, classes: Tensor) -> Figures:

@@ -54,12 +54,5 @@ def measured(kind: str, times: int) -> Figures:
     }
 
 
-STUDY = Survey(
-    "hybrids",
-    {
-        named(f"{kind}, shapes", times): partial(measured, kind, times)
-        for kind in KINDS
-        for times in TIMES
-    },
-    SEEDS,
-)
+ROWS = {named(f"{kind}, shapes", n): partial(measured, kind, n) for kind in KINDS for n in TIMES}
+STUDY = Survey("hybrids", ROWS, SEEDS)

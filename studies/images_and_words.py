@@ -139,8 +139,7 @@ def measured(model: Towers, kind: str) -> Figures:
 
 def named_right(a: Tensor, b: Tensor) -> Tensor:
     """Of each pair, the fraction of pictures whose nearest caption is their own, of all."""
-    own = torch.arange(len(a))[:, None]
-    return ((a @ b.mT).argmax(-1) == own).double().mean(1)
+    return ((a @ b.mT).argmax(-1) == torch.arange(len(a))[:, None]).double().mean(1)
 
 
 def at_two_rates(row: str, times: int) -> Figures:
@@ -150,9 +149,6 @@ def at_two_rates(row: str, times: int) -> Figures:
     return at_rate(training, SEEDS, RATE, name) | rates | {"steps": times * STEPS}
 
 
-ROWS = ("softmax 48", "sigmoid 48", "softmax at 100", "softmax at 5", "softmax 8", "sigmoid 8")
-STUDY = Survey(
-    "images_and_words",
-    {named(row, t): partial(at_two_rates, row, t) for row in ROWS for t in (1, 3)},
-    SEEDS,
-)
+KINDS = ("softmax 48", "sigmoid 48", "softmax at 100", "softmax at 5", "softmax 8", "sigmoid 8")
+ROWS = {named(kind, n): partial(at_two_rates, kind, n) for kind in KINDS for n in (1, 3)}
+STUDY = Survey("images_and_words", ROWS, SEEDS)

@@ -4,14 +4,11 @@ Each gets the activation alone, a start as in the source, and equally many evalu
 ViT-L/16 or H/14 takes hours on a CPU: name those that you want.
 """
 
-import base64
-import io
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from PIL import Image
 from torch import Tensor
 
 import minivit
@@ -20,6 +17,7 @@ from minivit.model import Model
 from minivit.patches import pair
 from minivit.preprocessing import Preprocess
 from studies.runner.survey import Survey
+from studies.shared.inputs import encoded
 from vitlab.data.photographs import photograph
 from vitlab.inversion import invert
 
@@ -74,10 +72,7 @@ def stored(image: Tensor, original: Tensor) -> str:
     """One image of a batch as a small WebP in base64, in the range of the original."""
     least, most = original.min(), original.max()
     plain = ((image - least) / (most - least)).clamp(0, 1)[0]
-    pixels = (255 * plain.expand(3, -1, -1)).round().byte().permute(1, 2, 0).cpu().numpy()
-    file = io.BytesIO()
-    Image.fromarray(pixels).resize((SHOWN, SHOWN), Image.Resampling.LANCZOS).save(file, "WEBP")
-    return base64.b64encode(file.getvalue()).decode()
+    return encoded(plain.expand(3, -1, -1).permute(1, 2, 0).cpu(), "WEBP", SHOWN, quality=80)
 
 
 ROWS = {

@@ -85,10 +85,7 @@ def shipped(name: str) -> Figures:
 
 
 OTHERS = {"digits": digits, "planted": planted, "two digits": two_digits}
-STUDY = Survey(
-    "lesions",
-    {f"{kind}: {seed}": partial(resnet, kind, seed) for seed in SEEDS for kind in STAGES}
-    | {f"{kind}: {seed}": partial(f, seed) for kind, f in OTHERS.items() for seed in SEEDS}
-    | {name: partial(shipped, name) for name in SHIPPED},
-    SEEDS,
-)
+ROWS = {f"{kind}: {seed}": partial(resnet, kind, seed) for seed in SEEDS for kind in STAGES}
+ROWS |= {f"{kind}: {seed}": partial(f, seed) for kind, f in OTHERS.items() for seed in SEEDS}
+ROWS |= {name: partial(shipped, name) for name in SHIPPED}
+STUDY = Survey("lesions", ROWS, SEEDS)

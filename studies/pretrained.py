@@ -4,20 +4,18 @@ In ``dinov2_small_saliency``, one model, at 224 pixels where nothing else is sai
 ten photographs. Untrained twins have its architecture.
 """
 
-import base64
-import io
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any
 
 import torch
-from PIL import Image
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
 from minivit.patches import patchify, unpatchify
 from minivit.recording import record
 from studies.runner.survey import Figures, Survey
+from studies.shared.inputs import encoded
 from vitlab import instruments
 from vitlab.calls import sublayer
 from vitlab.convert.dinov2 import NAME, dinov2_small_saliency
@@ -52,13 +50,6 @@ def untrained(seed: int = 0) -> Any:
 
 def images(names: Iterable[str] = (), size: int = 224) -> Tensor:
     return torch.cat([trained(size).preprocess(photograph(n)) for n in names or PHOTOGRAPHS])
-
-
-def encoded(pixels: Tensor, kind: str = "PNG") -> str:
-    """Numbers from 0 to 1, ``[height, width]`` or with a last 3, as an image in base64."""
-    file = io.BytesIO()
-    Image.fromarray((255 * pixels).round().byte().numpy()).save(file, kind, quality=90)
-    return base64.b64encode(file.getvalue()).decode()
 
 
 def tiled(pictures: Tensor) -> str:
@@ -97,13 +88,12 @@ def positions() -> Figures:
     rows, columns = torch.meshgrid(*map(torch.arange, cosines.shape[:2]), indexing="ij")
     in_row, in_column = (x[:, :, None, None] == x for x in (rows, columns))
     at = torch.arange(2, 37, 8)
-    shown = ((cosines[at][:, at] + 0.3) / 1.3).clamp(0, 1)
     return {
         "row": cosines[in_row & ~in_column].mean(),
         "column": cosines[in_column & ~in_row].mean(),
         "elsewhere": cosines[~in_row & ~in_column].mean(),
         "recovery": instruments.place_recovery(instruments.position_table(trained())),
-        "pictures": {"cosines": tiled(shown)},
+        "pictures": {"cosines": tiled(((cosines[at][:, at] + 0.3) / 1.3).clamp(0, 1))},
     }
 
 
@@ -163,9 +153,8 @@ def embedding() -> Figures:
     smooth = PatchPrior(torch.zeros(588, dtype=torch.float64), torch.kron(colours, fall))
     weight = trained().patch_embedding.projection.weight.flatten(1).double()
     every = images().double()
-    mean, std = (
-        torch.tensor(getattr(trained().preprocess, x)).view(3, 1, 1) for x in ("mean", "std")
-    )
+    like = trained().preprocess
+    mean, std = (torch.tensor(x).view(3, 1, 1) for x in (like.mean, like.std))
     figures: dict[str, list[Any]] = {name: [] for name in ("lost", *FOUND, "before")}
     pictures = {}
     for i, image in enumerate(every.split(1)):
@@ -181,9 +170,8 @@ def embedding() -> Figures:
         if i == 0:
             shown = {"photograph": patches, "zeros": found[0], "smooth": found[1], "lost": lost}
             for name, x in shown.items():
-                pixels = unpatchify(x[None], (16, 16), 14)[0] * std + (
-                    0.5 if name == "lost" else mean
-                )
+                level = 0.5 if name == "lost" else mean
+                pixels = unpatchify(x[None], (16, 16), 14)[0] * std + level
                 pictures[name] = encoded(pixels.clamp(0, 1).movedim(0, 2), "WEBP")
     about = {"rank": inverse.rank, "condition": inverse.condition, "names": list(PHOTOGRAPHS)}
     return about | figures | {"pictures": pictures}

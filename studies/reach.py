@@ -115,19 +115,11 @@ def curvature(mixing: str) -> Figures:
 
 def more(mixing: str) -> Figures:
     """Scores of more seeds, at the rate of the first."""
-    rows = (trained(mixing, "all", 1, MORE[mixing], seed) for seed in MORE_SEEDS)
-    return over_seeds(rows)
+    return over_seeds(trained(mixing, "all", 1, MORE[mixing], seed) for seed in MORE_SEEDS)
 
 
 KINDS = [(m, "all") for m in MIXING] + [(m, "tenth") for m in FEW]
-STUDY = Survey(
-    "reach",
-    {
-        named(", ".join(kind), times): partial(measured, *kind, times)
-        for kind in KINDS
-        for times in TIMES
-    }
-    | {f"{mixing}, more": partial(more, mixing) for mixing in MORE}
-    | {f"{mixing}, curvature": partial(curvature, mixing) for mixing in CURVED},
-    SEEDS,
-)
+ROWS = {named(", ".join(kind), n): partial(measured, *kind, n) for kind in KINDS for n in TIMES}
+ROWS |= {f"{mixing}, more": partial(more, mixing) for mixing in MORE}
+ROWS |= {f"{mixing}, curvature": partial(curvature, mixing) for mixing in CURVED}
+STUDY = Survey("reach", ROWS, SEEDS)

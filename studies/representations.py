@@ -54,9 +54,8 @@ def measure(name: str) -> Figures:
         places = {block: located(model, many, block) for block in blocks}
         figures["places"] = {block: summary(whole) for block, (whole, _) in places.items()}
         figures["hits"] = places[blocks[-1]][1]  # from each quarter alone
-        sides = few[:500], images[:250]
         figures["read"] = {
-            block: summary(readable(model, *sides, block, components=4))
+            block: summary(readable(model, few[:500], images[:250], block, components=4))
             for block in (blocks[0], blocks[-1])
         }
     if name in (VIT, CLASS):

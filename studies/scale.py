@@ -5,6 +5,7 @@ single value has to be kept. ``digits``: ViTs whose attention is replaced. ``mas
 learns without labels to fill in patches.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -20,17 +21,7 @@ from studies.runner.survey import Figures, Survey, over_seeds, plain
 from studies.shared.digit_models import fraction_of
 from studies.shared.lengths import TIMES, at_best_rate, named
 from studies.shared.masked_patches import masked_patches
-from studies.shared.sequences import (
-    COUNT,
-    KEY,
-    LONGEST,
-    Attending,
-    Kind,
-    Reader,
-    pairs,
-    right,
-    taught,
-)
+from studies.shared.sequences import COUNT, LONGEST, Kind, Reader, by_length, pairs, right, taught
 from studies.shared.training import fitted, outputs, search
 from vitlab.data import Data, load_data
 from vitlab.training import Recipe, evaluate
@@ -50,8 +41,7 @@ def retrieval(kind: Kind, times: int) -> Figures:
     """
     steps = times * STEPS[kind.split()[0]]
     name = f"scale {kind}, {times} x"
-    figures = at_best_rate(partial(reader, kind, steps), SEEDS, 3e-3, name)
-    return figures | {
+    return at_best_rate(partial(reader, kind, steps), SEEDS, 3e-3, name) | {
         "parameters": sum(p.numel() for p in Reader(kind).parameters()),
         "steps": steps,
         "lengths": LENGTHS,
@@ -63,33 +53,9 @@ def reader(kind: Kind, steps: int, rate: float, seed: int) -> Figures:
     model = taught(kind, rate, seed, steps)
     tokens, answers = pairs(COUNT, LONGEST, torch.Generator().manual_seed(90_000))
     logits = outputs(model, tokens)
-    figures = by_length(model) | {"likelihood": -F.cross_entropy(logits, answers)}
+    figures = by_length(model, LENGTHS) | {"likelihood": -F.cross_entropy(logits, answers)}
     figures["validation"] = (logits.argmax(1) == answers).double().mean()
     return plain(figures)
-
-
-@torch.no_grad()
-def by_length(model: Reader) -> Figures:
-    """What one reader of pairs does, over all lengths."""
-    figures: Figures = {"accuracy": [right(model, n, 10_000 + n) for n in LENGTHS]}
-    if isinstance(model.mixing, Attending):
-        figures["weight"] = [on_the_pair(model, n) for n in LENGTHS]
-        # Scores times log n over log 16: what spreads over n tokens is taken back.
-        logs = torch.tensor(LENGTHS).log() / torch.tensor(LONGEST).log()
-        figures["sharpened"] = [
-            right(model, n, 10_000 + n, sharper=max(1.0, by))
-            for n, by in zip(LENGTHS, logs.tolist(), strict=True)
-        ]
-    return figures
-
-
-def on_the_pair(model: Any, length: int) -> float:
-    """Mean weight of the question on the pair that it asks for."""
-    tokens, _ = pairs(250, length, torch.Generator().manual_seed(length))
-    weights = model.mixing.weights(model.embed(tokens))
-    keys = tokens[..., :KEY]
-    pair = (keys[:, :-1] @ keys[:, -1:].mT)[..., 0].argmax(1)
-    return weights[torch.arange(len(pair)), pair].mean().item()
 
 
 def marked(kind: Kind) -> Figures:
@@ -146,15 +112,10 @@ def trained(kind: str, data: Data, rate: float, seed: int) -> dict[str, float]:
     return {name: evaluate(model, part).accuracy for name, part in parts.items()} | {"test": test}
 
 
-STUDY = Survey(
-    "scale",
-    {
-        named(f"retrieval {kind}", times): partial(retrieval, kind, times)
-        for kind in READERS
-        for times in TIMES
-    }
-    | {f"digits {kind}": partial(digits, kind) for kind in WIDTHS}
-    | {"masked": lambda: over_seeds(masked_patches(seed) for seed in SEEDS[:3])}
-    | {f"marked {kind}": partial(marked, kind) for kind in (READERS[0], READERS[2])},
-    SEEDS,
-)
+ROWS: dict[str, Callable[[], Figures]] = {
+    **{named(f"retrieval {k}", n): partial(retrieval, k, n) for k in READERS for n in TIMES},
+    **{f"digits {kind}": partial(digits, kind) for kind in WIDTHS},
+    "masked": lambda: over_seeds(masked_patches(seed) for seed in SEEDS[:3]),
+    **{f"marked {kind}": partial(marked, kind) for kind in (READERS[0], READERS[2])},
+}
+STUDY = Survey("scale", ROWS, SEEDS)

@@ -45,21 +45,20 @@ def add_branch(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim] and two functions of such tokens -> as x."""
     x = 2 * normal(2, 3, 5) + 1
     norm, branch, *_ = parts_of_a_block()
+    y = branch(norm(x))
     outcomes = {
-        x + branch(norm(x)): "The result should be x, with what the branch makes of a normalised "
-        "copy of x added.",
-        branch(norm(x)): "What the branch computes is returned alone. Add it to x, which is lost "
-        "otherwise.",
+        x + y: "The result should be x, with what the branch makes of a normalised copy of x "
+        "added.",
+        y: "What the branch computes is returned alone. Add it to x, which is lost otherwise.",
         x + branch(x): "The branch reads x itself. Give it norm(x).",
         branch(x): "Neither norm nor addition: the branch reads norm(x), and its result is added "
         "to x.",
-        norm(x) + branch(norm(x)): "The result is added to the normalised copy. Add it to x.",
+        norm(x) + y: "The result is added to the normalised copy. Add it to x.",
         norm(x + branch(x)): "The sum is normalised. Only what the branch reads should be.",
-        norm(x + branch(norm(x))): "The sum is normalised, too. Only what the branch reads should "
-        "be.",
+        norm(x + y): "The sum is normalised, too. Only what the branch reads should be.",
         x + norm(branch(x)): "What the branch computes is normalised. The norm comes before it.",
         x + norm(x): "The branch is left out: x + branch(norm(x)).",
-        x - branch(norm(x)): "What the branch computes is subtracted. Add it.",
+        x - y: "What the branch computes is subtracted. Add it.",
     }
     attempt.expect_close(attempt(x, norm, branch), outcomes)
 

@@ -1,5 +1,6 @@
 """Chapter 1: images cut into patches; patches merged, padded, and put back into an image."""
 
+from functools import partial
 from itertools import product
 
 import torch
@@ -93,8 +94,7 @@ def merged_tokens(attempt: Attempt) -> None:
     attempt.expect_close(attempt(four, 2, 2), outcomes)
 
     def groups(tokens: Tensor, columns: int, corners: list[int]) -> Tensor:
-        right, below = 1, columns
-        offsets = (0, right, below, below + right)
+        offsets = (0, 1, columns, columns + 1)  # the token, to the right, below, both
         found = [torch.cat([tokens[:, c + o] for o in offsets], -1) for c in corners]
         return torch.stack(found, 1)
 
@@ -177,11 +177,12 @@ def denoised(attempt: Attempt) -> None:
     images = normal_draws(seed=12)(2, 3, 8, 12)  # 24 patches that do not overlap
     patches = cut(images, size, size)
     mean = patches.mean(1, keepdim=True)
+    back = partial(put_back, images=images, size=size, stride=size)
     outcomes = {
         images: "With patches that do not overlap, and all components kept, the image should come "
         "back unchanged. Cutting and putting back do not match.",
-        put_back(patches - mean, images, size, size): "The mean patch is missing. It was "
-        "subtracted and should be added again.",
+        back(patches - mean): "The mean patch is missing. It was subtracted and should be added "
+        "again.",
     }
     attempt.expect_close(attempt(images, size, size, every), outcomes)
     counts = coverage(images, size, 1)
@@ -195,31 +196,30 @@ def denoised(attempt: Attempt) -> None:
     own = patches.mean(2, keepdim=True)
     common = mean.mean(0, keepdim=True)
     outcomes = {
-        put_back(mean.expand_as(patches), images, size, size): "With no components kept, every "
-        "patch should become the mean patch of its image.",
+        back(mean.expand_as(patches)): "With no components kept, every patch should become the "
+        "mean patch of its image.",
         torch.zeros_like(images): "With no components kept the result is 0: the mean patch was not "
         "subtracted first. The components are those of the patches minus their mean.",
-        put_back(own.expand_as(patches), images, size, size): "Each patch becomes flat. The mean "
-        "to subtract is that of the patches, not that of the numbers in each.",
-        put_back(common.expand_as(patches), images, size, size): "All images share a mean patch. "
-        "Each should have its own.",
+        back(own.expand_as(patches)): "Each patch becomes flat. The mean to subtract is that of "
+        "the patches, not that of the numbers in each.",
+        back(common.expand_as(patches)): "All images share a mean patch. Each should have its own.",
     }
     attempt.expect_close(attempt(images, size, size, 0), outcomes)
     outcomes = {
-        put_back(projected(patches, 2), images, size, size): "With two components kept the result "
-        "is wrong. They are the first two right singular vectors of the patches minus their mean.",
-        put_back(projected(patches, 2, largest=False), images, size, size): "The two components "
-        "with the least variance are kept. Keep those with the most.",
-        put_back(projected(patches, 2, shared=True), images, size, size): "All images share their "
-        "components. Each should have its own.",
+        back(projected(patches, 2)): "With two components kept the result is wrong. They are the "
+        "first two right singular vectors of the patches minus their mean.",
+        back(projected(patches, 2, largest=False)): "The two components with the least variance "
+        "are kept. Keep those with the most.",
+        back(projected(patches, 2, shared=True)): "All images share their components. Each should "
+        "have its own.",
     }
     attempt.expect_close(attempt(images, size, size, 2), outcomes)
     kept = projected(cut(images, size, 1), 2)
     outcomes = {
         put_back(kept, images, size, 1): "With stride 1 and two components, where patches "
         "disagree, the result is wrong.",
-        put_last(kept, images, size): "Where patches overlap the last one counts. "
-        "Each pixel should be the mean of all.",
+        put_last(kept, images, size): "Where patches overlap the last one counts. Each pixel "
+        "should be the mean of all.",
     }
     attempt.expect_close(attempt(images, size, 1, 2), outcomes)
     images = normal_draws(seed=13)(2, 3, 7, 9)  # the last row and column are in no patch

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -59,13 +61,12 @@ def scaled_dot_product_attention(attempt: Attempt, normal: Draw) -> None:
             outcomes[attend(q, k, v, root, over=axis)] = f"The softmax is over {name}. {OVER_KEYS}"
         swap = {"must match the size": "Swap the last two axes of k: k.mT. k.T reverses all."}
         attempt.expect_close(attempt(q, k, v, explain=swap), outcomes)
-    attempt.expect_close(
-        attempt(q[0, 0], k[0, 0], v[0, 0]),
-        {
-            attend(q[0, 0], k[0, 0], v[0, 0], math.sqrt(d)): "Without batch and heads, for q of "
-            "shape [queries, d], the result is wrong. Count axes from the end."
-        },
-    )
+    one = q[0, 0], k[0, 0], v[0, 0]
+    outcomes = {
+        attend(*one, math.sqrt(d)): "Without batch and heads, for q of shape [queries, d], the "
+        "result is wrong. Count axes from the end."
+    }
+    attempt.expect_close(attempt(*one), outcomes)
     mask = (torch.arange(queries)[:, None] + torch.arange(keys)) % 3 != 0  # [queries, keys]
     mask[2] = False
     message = (
@@ -74,8 +75,7 @@ def scaled_dot_product_attention(attempt: Attempt, normal: Draw) -> None:
     )
     told = {"takes 3 positional arguments but 4": NO_MASK}
     masked = attempt(q, k, v, mask, shape=shape, if_not_finite=message, explain=told)
-    unmasked = attend(q, k, v, math.sqrt(d))
-    if close(masked, unmasked):  # left for later
+    if close(masked, attend(q, k, v, math.sqrt(d))):  # left for later
         return
     scores = q @ k.mT / math.sqrt(d)
     expected = allowed_softmax(scores, mask) @ v
@@ -108,10 +108,8 @@ def masked_softmax(attempt: Attempt, normal: Draw) -> None:
     weights = attempt(scores, mask, shape=shape, if_not_finite=message)
     message = "Only the forbidden keys have weight: the mask is inverted. True means allowed."
     attempt.expect(bool(weights[..., mask].any()) or not weights[..., ~mask].any(), message)
-    attempt.expect(
-        not close(weights.sum(-2), torch.ones(batch, heads, keys)),
-        "The weights sum to one over the queries. Take the softmax over the keys, the last axis.",
-    )
+    said = "The weights sum to one over the queries. Take the softmax over the keys, the last axis."
+    attempt.expect(not close(weights.sum(-2), torch.ones(batch, heads, keys)), said)
     attempt.expect(
         not close(weights, torch.softmax(scores * mask, dim=-1)),
         "The scores are multiplied by the mask, so forbidden keys keep a score of 0, and exp(0) is "
@@ -189,10 +187,10 @@ def antisymmetric_share(attempt: Attempt, normal: Draw) -> None:
     small = w_q.T @ w_k  # [d_head, d_head]
     outcomes = {
         share_of(b): "For random w_q and w_k the share is wrong.",
-        share_of(b).sqrt(): "This is the ratio of the norms. The share is the ratio of "
-        "their squares, so that the shares of both parts sum to one.",
-        share_of(small): "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. "
-        "The matrix between tokens is B = w_q @ w_k.T, [dim, dim].",
+        share_of(b).sqrt(): "This is the ratio of the norms. The share is the ratio of their "
+        "squares, so that the shares of both parts sum to one.",
+        share_of(small): "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. The matrix "
+        "between tokens is B = w_q @ w_k.T, [dim, dim].",
     }
     attempt.expect_close(attempt(w_q, w_k), outcomes)
 
@@ -212,8 +210,8 @@ def of_one_head(x: Tensor, q: Tensor, k: Tensor, v: Tensor, width: str) -> Outco
         attend(q, k, v, d): "The scores are divided by the width itself, not by its root.",
         v: "The result is v: each query met one key, its own. Let heads and tokens change places "
         "before the scores: queries and keys are [batch, heads, tokens, d].",
-        x + attend(q, k, v, math.sqrt(d)): "x is added to the result. Return what attention "
-        "gives by itself; a block adds it to x later.",
+        x + attend(q, k, v, math.sqrt(d)): "x is added to the result. Return what attention gives "
+        "by itself; a block adds it to x later.",
     }
 
 
@@ -295,24 +293,32 @@ def multi_head(attempt: Attempt, normal: Draw) -> None:
     told = VIEW | {f"x{d} and {dim}x{dim}": AVERAGED}  # shapes that cannot be multiplied
     attempt.expect_close(attempt(x, no_queries, identity, heads, explain=told), outcomes)
 
-    def in_turn(divisor: float) -> Tensor:
-        """Head by head."""
-        own = [slice(i * d, (i + 1) * d) for i in range(heads)]
-        outputs = [attend(q[..., i], k[..., i], v[..., i], divisor) for i in own]
-        return torch.cat(outputs, dim=-1) @ w_out
-
     q_heads, k_heads = (t.reshape(batch, tokens, heads, d).transpose(1, 2) for t in (q, k))
     one_table = attend(q_heads, k_heads, torch.eye(tokens), math.sqrt(d)).mean(1) @ v
+    by_head = partial(in_turn, q, w_out, torch.cat([k, v], -1), range(heads))
     outcomes = {
-        in_turn(math.sqrt(d)): "With several heads the result is wrong. Within q, k and v the "
+        by_head(math.sqrt(d)): "With several heads the result is wrong. Within q, k and v the "
         "columns of the first head come first, then those of the second, and so on.",
         attended @ w_out: "All columns act as one head. Split q, k and v into heads first.",
         one_table @ w_out: "The weights of the heads are averaged. Each head weights its own "
         "columns of v with its own weights.",
-        in_turn(math.sqrt(dim)): "The scale is that of the whole width. A head is only d = dim / "
+        by_head(math.sqrt(dim)): "The scale is that of the whole width. A head is only d = dim / "
         "heads wide, so divide its scores by sqrt(d).",
     }
     attempt.expect_close(attempt(x, w_qkv, w_out, heads), outcomes)
+
+
+def in_turn(
+    q: Tensor, w_out: Tensor, kv: Tensor, group_of: Sequence[int], divisor: float
+) -> Tensor:
+    """Head by head; group_of has the group of each head."""
+    k, v = kv.chunk(2, dim=-1)
+    d = q.shape[-1] // len(group_of)
+    outputs = []
+    for head, group in enumerate(group_of):
+        own, shared = (slice(i * d, (i + 1) * d) for i in (head, group))
+        outputs.append(attend(q[..., own], k[..., shared], v[..., shared], divisor))
+    return torch.cat(outputs, dim=-1) @ w_out
 
 
 @exercise("batch, tokens, dim", seed=3)
@@ -351,23 +357,13 @@ def grouped_query_attention(attempt: Attempt, normal: Draw) -> None:
     none = torch.zeros(dim, dim)
     attempt.expect_close(attempt(x, none, w_kv, identity, heads, explain=VIEW), outcomes)
 
-    def in_turn(kv: Tensor, group_of: list[int], divisor: float) -> Tensor:
-        """Head by head; group_of has the group of each head."""
-        k, v = kv.chunk(2, dim=-1)
-        outputs = []
-        for head, group in enumerate(group_of):
-            own, shared = (slice(i * d_head, (i + 1) * d_head) for i in (head, group))
-            outputs.append(attend(q[..., own], k[..., shared], v[..., shared], divisor))
-        return torch.cat(outputs, dim=-1) @ w_out
-
     # A group for each head: ordinary multi-head attention.
-    each_its_own = list(range(heads))
-    root = math.sqrt(d_head)
+    root, by_head = math.sqrt(d_head), partial(in_turn, q, w_out)
     outcomes = {
-        in_turn(x @ w_kv, each_its_own, root): "With as many groups as heads the result is wrong. "
+        by_head(x @ w_kv, range(heads), root): "With as many groups as heads the result is wrong. "
         "Within q, k and v the columns of the first head come first, then those of the second.",
         attended @ w_out: "All columns act as one head. Split q, k and v into heads first.",
-        in_turn(x @ w_kv, each_its_own, math.sqrt(dim)): "The scale is that of the whole width. A "
+        by_head(x @ w_kv, range(heads), math.sqrt(dim)): "The scale is that of the whole width. A "
         "head is only d_head = dim / heads wide, so divide its scores by sqrt(d_head).",
     }
     attempt.expect_close(attempt(x, w_q, w_kv, w_out, heads), outcomes)
@@ -376,18 +372,18 @@ def grouped_query_attention(attempt: Attempt, normal: Draw) -> None:
     few = normal(dim, 2 * groups * d_head) / 3
     neighbours, in_rotation = [0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2]
     outcomes = {
-        in_turn(x @ few, neighbours, root): "With fewer groups than heads the result is wrong. "
+        by_head(x @ few, neighbours, root): "With fewer groups than heads the result is wrong. "
         "Each group serves heads / groups heads.",
-        in_turn(x @ few, in_rotation, root): "The groups are dealt out in rotation. Neighbouring "
+        by_head(x @ few, in_rotation, root): "The groups are dealt out in rotation. Neighbouring "
         "heads share one: of 6 heads and 3 groups, the first two heads share the first group.",
-        in_turn(x @ few, [0] * heads, root): "All heads read the first group.",
+        by_head(x @ few, [0] * heads, root): "All heads read the first group.",
     }
     attempt.expect_close(attempt(x, w_q, few, w_out, heads), outcomes)
 
     # One group for all: multi-query attention.
     one = normal(dim, 2 * d_head) / 3
     outcomes = {
-        in_turn(x @ one, [0] * heads, root): "With one group for all heads the result is wrong. "
+        by_head(x @ one, [0] * heads, root): "With one group for all heads the result is wrong. "
         "The number of groups follows from the width of w_kv: each takes d_head columns for k and "
         "as many for v."
     }

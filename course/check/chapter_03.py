@@ -32,10 +32,8 @@ def add_positions(attempt: Attempt, normal: Draw) -> None:
     )
     at_end = close(result[:, -1], tokens[:, 0])
     attempt.expect(not at_end, "The class token is put at the end. It comes first.")
-    attempt.expect(
-        not added[:, 0].any(),
-        "The class token has changed. It has no position on the grid and should stay as it is.",
-    )
+    said = "The class token has changed. It has no position on the grid and should stay as it is."
+    attempt.expect(not added[:, 0].any(), said)
     attempt.expect(added.any(), "The tokens come back unchanged. Is the sum returned?")
     outcomes = {
         table.expand(batch, patches, dim): "Token 1 + t should get row t of the table, in every "
@@ -78,11 +76,10 @@ def move_by(attempt: Attempt) -> None:
     outcomes = {
         sincos(places + 2, dim): "With steps = 2 the rows are wrong.",
         sincos(places - 2, dim): "The rows move backwards.",
-        turn(
-            p, back, base=1.0
-        ): "All pairs turn by the angle of the first. Pair i turns by omega_i * steps.",
-        turn(p, back, width=2 * dim): "The rates are off: the exponent "
-        "is -2i / dim with i = 0, 1, ..., one for each pair.",
+        turn(p, back, base=1.0): "All pairs turn by the angle of the first. Pair i turns by "
+        "omega_i * steps.",
+        turn(p, back, width=2 * dim): "The rates are off: the exponent is -2i / dim with i = 0, 1, "
+        "..., one for each pair.",
         p.roll(-2, 0): "The rows are shifted in the tensor. They are in any order: turn each by "
         "itself.",
     }
@@ -143,9 +140,8 @@ def resample_linear(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(result[1:], outcomes)
     for grid in ((2, 3), (3, 4), (7, 2)):
         message = f"From 3 x 4 to {grid[0]} x {grid[1]} the result is wrong."
-        attempt.expect_close(
-            call(table, grid)[1:], {plane(old, grid, corners=True) @ places: message}
-        )
+        right = plane(old, grid, corners=True) @ places
+        attempt.expect_close(call(table, grid)[1:], {right: message})
 
 
 ALONE = "the result is wrong, though one row or one column alone is right."
@@ -203,13 +199,13 @@ def rotary_2d(attempt: Attempt, normal: Draw) -> None:
     """x [batch, heads, tokens, d_head], grid (R, C) -> as x."""
     batch, heads, d_head = 2, 3, 12
 
-    def turned(grid: tuple[int, int]) -> tuple[Tensor, Tensor]:
+    def on(grid: tuple[int, int]) -> tuple[Tensor, Tensor]:
         tokens = grid[0] * grid[1]
         x = normal(batch, heads, tokens, d_head)
         shape = dict(batch=batch, heads=heads, tokens=tokens, d_head=d_head)
         return x, attempt(x, grid, shape=shape)
 
-    x, result = turned((3, 5))
+    x, result = on((3, 5))
     outcomes = {
         x[:, :, 0]: "The token in row 0, column 0 should come back unchanged: its angles are 0. "
         "Count from 0, and put the two numbers of a pair back where they were."
@@ -226,7 +222,7 @@ def rotary_2d(attempt: Attempt, normal: Draw) -> None:
         ((1, 40), "row", slice(0, 6), slice(6, 12)),
         ((30, 1), "column", slice(6, 12), slice(0, 6)),
     ):
-        x, result = turned(grid)
+        x, result = on(grid)
         half = "first" if axis == "row" else "second"
         outcomes = {
             x[..., rests]: f"On a grid of one {axis} the {half} half of d_head should not be "
@@ -238,8 +234,8 @@ def rotary_2d(attempt: Attempt, normal: Draw) -> None:
         outcomes = {
             turn(part, places): f"On a grid of one {axis} the other half is turned wrongly.",
             turn(part, -places): "The pairs turn backwards. Check the signs of the sines.",
-            apart(part, places): "Numbers i and i + h / 2 are turned as a pair. Here pairs are "
-            "neighbours, 2i and 2i + 1.",
+            turn(part, places, halves=True): "Numbers i and i + h / 2 are turned as a pair. Here "
+            "pairs are neighbours, 2i and 2i + 1.",
             turn(part, places, base=1.0): "All pairs turn equally fast. Pair i turns at 10000 ** "
             "(-2i / h).",
             turn(part, places, width=d_head): "The rates are those of the whole d_head. Each half "
@@ -247,7 +243,7 @@ def rotary_2d(attempt: Attempt, normal: Draw) -> None:
         }
         attempt.expect_close(result[..., moves], outcomes)
     grid = (3, 5)
-    x, result = turned(grid)
+    x, result = on(grid)
 
     def by_place(places: Tensor) -> Tensor:
         return torch.cat([turn(x[..., :6], places // 5), turn(x[..., 6:], places % 5)], -1)
@@ -259,17 +255,14 @@ def rotary_2d(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(result, outcomes)
 
 
-def turn(x: Tensor, places: Tensor, base: float = 10000.0, width: int | None = None) -> Tensor:
-    """Turns neighbouring pairs [..., tokens, h]; base and width make mistakes."""
+def turn(x: Tensor, places: Tensor, base=10000.0, width=0, halves=False) -> Tensor:
+    """Turns pairs [..., tokens, h] by their place; the arguments after it make mistakes."""
     h = x.shape[-1]
-    rates = base ** (-torch.arange(0, h, 2) / (width or h))
-    hands = torch.polar(torch.ones(len(places), h // 2), places[:, None] * rates)
-    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-    return torch.view_as_real(pairs * hands).flatten(-2)
+    return turned(x, places[:, None] * base ** (-torch.arange(0, h, 2) / (width or h)), halves)
 
 
-def apart(x: Tensor, places: Tensor) -> Tensor:
-    """Turns numbers i and i + h / 2 as pairs."""
-    h = x.shape[-1]
-    order = torch.arange(h).reshape(2, h // 2).T.flatten()  # 0, h / 2, 1, h / 2 + 1, ...
-    return turn(x[..., order], places)[..., order.argsort()]
+def turned(x: Tensor, angles: Tensor, halves: bool = False) -> Tensor:
+    """Pairs of features turned: features 2j and 2j + 1, or j and j plus the half."""
+    a, b = x.unflatten(-1, (2, -1)).unbind(-2) if halves else x.unflatten(-1, (-1, 2)).unbind(-1)
+    cos, sin = angles.cos(), angles.sin()
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], -2 if halves else -1).flatten(-2)

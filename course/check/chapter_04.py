@@ -217,10 +217,8 @@ def drop_path(attempt: Attempt, normal: Draw) -> None:
         message = f"With rate = {rate} a fraction of {share:.2f} of the images was dropped."
         attempt.expect(abs(share - rate) < 0.05, message)
         kept = factors[~dropped]
-        attempt.expect(
-            not close(kept, torch.ones_like(kept)),
-            "What is kept is not scaled, so the mean over many draws is smaller than the branch.",
-        )
+        said = "What is kept is not scaled, so the mean over many draws is smaller than the branch."
+        attempt.expect(not close(kept, torch.ones_like(kept)), said)
         attempt.expect(
             close(kept, torch.full_like(kept, 1 / (1 - rate))),
             f"What is kept is multiplied by {kept.mean():.3g}. For the mean over many draws to be "
@@ -387,39 +385,26 @@ def stages(state: State) -> Iterator[Stage]:
         "reads a normed copy.": dict(post=True),
     }
     yield changed(state, "attn.proj|mlp.fc2", torch.zeros_like), otherwise, mistakes
-    places = 1 + torch.arange((SIDE // PATCH) ** 2)
-    downwards = places.view(SIDE // PATCH, -1).T.flatten().tolist()
-    root = math.sqrt(DIM)
+    places = torch.arange((SIDE // PATCH) ** 2)
+    downwards = 1 + places.view(SIDE // PATCH, -1).T.flatten()
+    no_places = "pos_embed", lambda t: F.pad(t[:, :1], (0, 0, 0, len(places)))
+    by_column = "pos_embed", lambda t: t[:, [0, *downwards.tolist()]]
+    last = "patch_embed.proj.weight", lambda t: t.reshape(DIM, PATCH, PATCH, 3).movedim(3, 1)
+    keys_first = "attn.qkv", lambda t: t.unflatten(0, (3, -1))[[1, 0, 2]].flatten(0, 1)
+    as_is, wide = ("attn.proj.weight", torch.t), dict(divisor=math.sqrt(DIM))
     mistakes = {
-        "All columns act as one head.": dict(width=DIM, divisor=root),
-        "Scores should be divided by the root of a head's width, not of the token's.": dict(
-            divisor=root
-        ),
+        "All columns act as one head.": dict(width=DIM, **wide),
+        "Scores should be divided by the root of a head's width, not of the token's.": wide,
         "The scores are not scaled.": dict(divisor=1),
         "The softmax is over the queries. It should be over the keys.": dict(over=-2),
         "Attention reads the stream without its norm.": dict(skip="norm1"),
         "Attention reads norm2. Its norm is norm1.": dict(norms=(2, 2)),
-        "The patches have no positions.": (
-            "pos_embed",
-            lambda t: F.pad(t[:, :1], (0, 0, 0, len(places))),
-        ),
-        "The patches are counted downwards. Reading order goes along a row first.": (
-            "pos_embed",
-            lambda t: t[:, [0, *downwards]],
-        ),
+        "The patches have no positions.": no_places,
+        "The patches are counted downwards. Reading order goes along a row first.": by_column,
         "In a patch the channel comes last. All numbers of its first channel should come first, "
-        "as in a convolution's weight.": (
-            "patch_embed.proj.weight",
-            lambda t: t.reshape(DIM, PATCH, PATCH, 3).permute(0, 3, 1, 2),
-        ),
-        "Queries and keys are exchanged: the first third of qkv gives the queries.": (
-            "attn.qkv",
-            lambda t: t.unflatten(0, (3, -1))[[1, 0, 2]].flatten(0, 1),
-        ),
-        "The matrix of attention's output projection is used as it is stored. Transpose it.": (
-            "attn.proj.weight",
-            torch.t,
-        ),
+        "as in a convolution's weight.": last,
+        "Queries and keys are exchanged: the first third of qkv gives the queries.": keys_first,
+        "The matrix of attention's output projection is used as it is stored. Transpose it.": as_is,
         "The logits do not depend on the biases of attention. Add them; a module of your own may "
         "do without, by bias=False.": ("attn.*bias", torch.zeros_like),
         EPS: dict(eps=1e-5),  # little, but already more than the tolerance
@@ -586,9 +571,7 @@ def refuses(attempt: Attempt, images: Tensor) -> None:
                 f"For a file that {what} a {type(error).__name__} was raised; it should be a "
                 "ValueError that contains the name.",
             )
-            attempt.expect(
-                name in str(error),
-                f"For a file that {what} the ValueError should contain that name: got '{error}'.",
-            )
+            said = f"For a file that {what} the ValueError should contain that name: got '{error}'."
+            attempt.expect(name in str(error), said)
         else:
             raise NotYet(f"A file that {what} is accepted. It should be refused.")

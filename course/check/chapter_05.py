@@ -161,14 +161,13 @@ def resized_mixing(attempt: Attempt, normal: Draw) -> None:
     }
     attempt.expect_close(attempt(x_old, up, up_bias, down, down_bias, old, old), outcomes)
     finer = plane(old, new)
-    swapped = torch.kron(line(3, 5), line(2, 4))  # the positions read as 3 rows of 2
     kinds = {
         plane(old, new, corners=True): "The corners are aligned. Use align_corners=False.",
         plane(old, new, nearest=True): "Each new position takes its nearest old one. Interpolate "
         "bilinearly.",
         line(before, after): "The tokens are interpolated along their list, in one dimension. They "
         "lie on a grid of rows and columns.",
-        swapped: "Rows and columns of the grids are swapped.",
+        torch.kron(line(3, 5), line(2, 4)): "Rows and columns of the grids are swapped.",
         share * finer: "down_bias is multiplied by old tokens / new tokens. Only up is.",
     }
     outcomes = {

@@ -32,11 +32,9 @@ def convolution_table(attempt: Attempt, normal: Draw) -> None:
     rows, columns = 4, 5
     middle = torch.zeros(3, 3)
     middle[1, 1] = 1.0
-    message = (
-        "For a kernel that is 1 in its middle and 0 elsewhere, the table should be the identity."
-    )
+    said = "For a kernel that is 1 in its middle and 0 elsewhere, the table should be the identity."
     fewer = torch.diag((torch.arange(20) < 17).double())  # r * rows + s is 16 at most
-    outcomes = {torch.eye(20): message, fewer: "Location r, s has the number r * columns + s."}
+    outcomes = {torch.eye(20): said, fewer: "Location r, s has the number r * columns + s."}
     attempt.expect_close(attempt(middle, rows, columns), outcomes)
     right, below = torch.zeros(3, 3), torch.zeros(3, 3)
     right[1, 2] = below[2, 1] = 1.0
@@ -153,9 +151,8 @@ def merged_kernel(attempt: Attempt, normal: Draw) -> None:
 
     one = w1[:, :, 0, 0]
     same = torch.eye(channels)
-    expected = w3 + spread(one) + spread(same)
     outcomes = {
-        expected: "The filters do not give conv3x3(x) + conv1x1(x) + x.",
+        w3 + spread(one) + spread(same): "The filters do not give conv3x3(x) + conv1x1(x) + x.",
         w3 + spread(one): "The path without weights is missing: x itself is added, too.",
         w3 + spread(same): "The 1 x 1 convolution is missing.",
         w3 + spread(one, everywhere=True) + spread(same): "The 1 x 1 convolution is added at all "
@@ -218,11 +215,8 @@ def convolution_by_attention(attempt: Attempt, normal: Draw) -> None:
     x, weight = normal(batch, tokens, dim), normal(out, dim, 3, 3)
     shape = dict(batch=batch, tokens=tokens, out=out)
 
-    def as_map(x: Tensor) -> Tensor:
-        return x.mT.reshape(batch, -1, *grid)
-
     def convolved(weight: Tensor, mode: str = "replicate") -> Tensor:
-        padded = F.pad(as_map(x), (1, 1, 1, 1), mode=mode)
+        padded = F.pad(x.mT.unflatten(2, grid), (1, 1, 1, 1), mode=mode)
         return F.conv2d(padded, weight).flatten(2).mT
 
     result = attempt(x, weight, grid, 50.0, shape=shape)

@@ -1,7 +1,5 @@
 """Chapter 7: a training step, its loss and gradient, and statistics of a model's scores."""
 
-from functools import partial
-
 import torch
 import torch.nn.functional as F
 from scipy import optimize, stats
@@ -27,9 +25,7 @@ def training_step(attempt: Attempt, normal: Draw) -> None:
 
     def begin() -> tuple[torch.nn.Linear, torch.optim.SGD]:
         model = torch.nn.utils.skip_init(torch.nn.Linear, features, classes)
-        with torch.no_grad():
-            model.weight.copy_(start[:, :-1])
-            model.bias.copy_(start[:, -1])
+        model.weight.data, model.bias.data = start[:, :-1].clone(), start[:, -1].clone()
         return model, torch.optim.SGD(model.parameters(), lr=rate)
 
     def weights(model: torch.nn.Linear) -> Tensor:
@@ -115,7 +111,14 @@ def mixed_loss(attempt: Attempt, normal: Draw) -> None:
     logits = 2 * normal(batch, classes)
     labels, order = torch.tensor([2, 6, 0, 3, 2]), torch.tensor([3, 0, 4, 2, 1])
 
-    loss = partial(loss_of_targets, logits, labels, order)
+    def loss(share: float, smoothing: float, others=False, kept=False, order=order) -> Tensor:
+        """From the targets; the last three arguments make mistakes."""
+        one = torch.eye(classes)[labels]
+        spread = (1 - one) / (classes - 1) if others else torch.full_like(one, 1 / classes)
+        smoothed = (one if kept else (1 - smoothing) * one) + smoothing * spread
+        target = share * smoothed + (1 - share) * smoothed[order]
+        return -(target * logits.log_softmax(1)).sum(1).mean()
+
     outcomes = {
         loss(1.0, 0.0): "With share 1 and no smoothing this is the ordinary mean cross-entropy, "
         "and it is not.",
@@ -135,8 +138,8 @@ def mixed_loss(attempt: Attempt, normal: Draw) -> None:
         F.cross_entropy(0.7 * logits + 0.3 * logits[order], labels): "Mix targets, not logits.",
         0.7 * loss(1.0, 0.0): "The targets sum to share: 1 - share of the other label is missing.",
         loss(0.3, 0.0): "The shares are exchanged: share belongs to the image's own label.",
-        loss_of_targets(logits, labels, order.argsort(), 0.7, 0.0): "The partner of image i is "
-        "order[i]; here it is the image that i is the partner of.",
+        loss(0.7, 0.0, order=order.argsort()): "The partner of image i is order[i]; here it is the "
+        "image that i is the partner of.",
     }
     attempt.expect_close(attempt(logits, labels, order, 0.7, 0.0), outcomes)
     outcomes = {
@@ -151,24 +154,6 @@ def mixed_loss(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(logits, labels, order, 1.0, 0.2), outcomes)
     message = "Mixing and smoothing are right by themselves, but not together."
     attempt.expect_close(attempt(logits, labels, order, 0.3, 0.4), {loss(0.3, 0.4): message})
-
-
-def loss_of_targets(
-    logits: Tensor,
-    labels: Tensor,
-    order: Tensor,
-    share: float,
-    smoothing: float,
-    others: bool = False,
-    kept: bool = False,
-) -> Tensor:
-    """The loss from its targets, or with a mistake in the smoothing."""
-    classes = logits.shape[1]
-    one = torch.eye(classes)[labels]
-    spread = (1 - one) / (classes - 1) if others else torch.full_like(one, 1 / classes)
-    smoothed = (one if kept else (1 - smoothing) * one) + smoothing * spread
-    target = share * smoothed + (1 - share) * smoothed[order]
-    return -(target * logits.log_softmax(1)).sum(1).mean()
 
 
 @exercise("weights", seed=1)
@@ -204,10 +189,8 @@ def sharp_gradient(attempt: Attempt, normal: Draw) -> None:
         "Call gradient twice and do nothing else.",
     }
     attempt.expect_close(attempt(weights, gradient, rho), outcomes)
-    attempt.expect(
-        len(seen) == 2,
-        f"gradient was called {len(seen)} times; each costs a backward pass, and two are enough.",
-    )
+    said = f"gradient was called {len(seen)} times; each costs a backward pass, and two are enough."
+    attempt.expect(len(seen) == 2, said)
     message = "With rho 0 the result should be the gradient at the weights."
     attempt.expect_close(attempt(weights, gradient, 0.0), {g: message})
     message = "Where the gradient is zero the result is 0 / 0. Return that gradient."
@@ -263,9 +246,8 @@ def paired_interval(attempt: Attempt) -> None:
             ends(stats.t.ppf(0.95, seeds - 1) * error): "This is the 90 % interval: 2.5 % are to "
             "lie beyond each end.",
         }
-        attempt.expect_close(
-            found - found[1], outcomes, slack=200
-        )  # as of a table: 2.45 is Student's
+        # as of a table: 2.45 is Student's
+        attempt.expect_close(found - found[1], outcomes, slack=200)
 
 
 @exercise()
@@ -286,10 +268,8 @@ def best_temperature(attempt: Attempt) -> None:
 
         message = "This is 1 / T: logits are divided by a temperature, not multiplied."
         attempt.expect(nearly(best) or not nearly(1 / best), message)
-        attempt.expect(
-            nearly(best) or not nearly(1.0),
-            "The result is 1, as if nothing needed correcting. Was the temperature searched for?",
-        )
+        said = "The result is 1, as if nothing needed correcting. Was the temperature searched for?"
+        attempt.expect(nearly(best) or not nearly(1.0), said)
         attempt.expect(
             found > 0.06,
             "So low a temperature makes the model's own guesses as likely as can be. What counts "

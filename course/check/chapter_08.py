@@ -55,8 +55,7 @@ def share_in_span(attempt: Attempt, normal: Draw) -> None:
         "images together span more.",
     }
     attempt.expect_close(attempt(filters, directions[:k]), outcomes)
-    mix = normal(k, k)
-    skew = torch.einsum("kd,dchw->kchw", mix, directions[:k])
+    skew = torch.einsum("kd,dchw->kchw", normal(k, k), directions[:k])
     outcomes = {
         right: "For images of other lengths and angles, with the same span, the share should be "
         "the same. Projections on images that are not orthogonal cannot be added."
@@ -158,10 +157,8 @@ def cosine_by_offset(attempt: Attempt) -> None:
             (sums / pairs).roll((1 - rows, 1 - columns), (0, 1)): "The offset 0 is in the corner. "
             "It belongs in the middle, at [rows - 1, columns - 1].",
         }
-        message = (
-            "The result contains NaN or infinity, though every offset has a pair of positions."
-        )
-        attempt.expect_close(attempt(table, if_not_finite=message), outcomes)
+        said = "The result contains NaN or infinity, though every offset has a pair of positions."
+        attempt.expect_close(attempt(table, if_not_finite=said), outcomes)
 
 
 def by_offset(table: Tensor) -> tuple[Tensor, Tensor]:

@@ -90,21 +90,22 @@ def relevance(attempt: Attempt, normal: Draw) -> None:
         "Where the score does not depend on attention, every token keeps only itself: the identity."
     )
     attempt.expect_close(attempt(weights, torch.zeros_like(gradients)), {eye: message})
-    one = weights[:1], gradients[:1]
+    product = weights[0] * gradients[0]
+    right = product.clamp(min=0).mean(0)
     outcomes = {
-        eye + kept(one[0][0], one[1][0]): "For one block it should be the identity plus the mean "
-        "over heads of the positive parts of weight times gradient.",
-        eye + (one[0][0] * one[1][0]).mean(0): "Negative parts are not cut off.",
-        eye + (one[0][0] * one[1][0]).mean(0).clamp(min=0): "The heads are averaged before "
-        "negative parts are cut off: a head that speaks against then cancels one that speaks for.",
-        eye + (one[0][0] * one[1][0]).abs().mean(0): "The sizes are taken: negative parts should "
-        "go, not turn positive.",
-        eye + heads * kept(one[0][0], one[1][0]): "The heads are added up. Take their mean.",
-        kept(one[0][0], one[1][0]): "The identity is missing: what a token had, it keeps.",
-        eye + one[1][0].clamp(min=0).mean(0): "Weights and gradients are not multiplied: only the "
-        "gradient is used.",
+        eye + right: "For one block it should be the identity plus the mean over heads of the "
+        "positive parts of weight times gradient.",
+        eye + product.mean(0): "Negative parts are not cut off.",
+        eye + product.mean(0).clamp(min=0): "The heads are averaged before negative parts are cut "
+        "off: a head that speaks against then cancels one that speaks for.",
+        eye + product.abs().mean(0): "The sizes are taken: negative parts should go, not turn "
+        "positive.",
+        eye + heads * right: "The heads are added up. Take their mean.",
+        right: "The identity is missing: what a token had, it keeps.",
+        eye + gradients[0].clamp(min=0).mean(0): "Weights and gradients are not multiplied: only "
+        "the gradient is used.",
     }
-    attempt.expect_close(attempt(*one), outcomes)
+    attempt.expect_close(attempt(weights[:1], gradients[:1]), outcomes)
     low, high = (kept(w, g) for w, g in zip(weights, gradients, strict=True))
     outcomes = {
         (eye + high) @ (eye + low): "For two blocks the update is R + A R, the first block first.",
@@ -127,11 +128,8 @@ def integrated_gradients(attempt: Attempt, normal: Draw) -> None:
     def linear(x: Tensor) -> Tensor:
         return (x * weights).flatten(1).sum(1)
 
-    def square(x: Tensor) -> Tensor:
-        return (x.square() * weights).flatten(1).sum(1)
-
     def sine(x: Tensor) -> Tensor:
-        return (3 * (x * weights).flatten(1).sum(1)).sin()
+        return (3 * linear(x)).sin()
 
     call = partial(attempt, images, baseline, shape=shape)
     outcomes = {
@@ -145,20 +143,19 @@ def integrated_gradients(attempt: Attempt, normal: Draw) -> None:
         3 * weights * way: "The gradients are added up. Take their mean over the steps.",
     }
     attempt.expect_close(call(linear, 3), outcomes)
+    slope = 2 * weights * way
     outcomes = {
         weights * (images.square() - baseline.square()): "For a score of squares, middles of equal "
         "pieces give the integral exactly.",
-        2 * weights * images * way: "The gradient is taken only at the image. Take it all along "
-        "the path.",
-        2 * weights * baseline * way: "The gradient is taken only at the baseline. Take it all "
-        "along the path.",
-        weights * images * way: "The path starts at zero. It should start at the baseline.",
-        2 * weights * (baseline + way * 0.625) * way: "The gradient is taken where each piece "
-        "ends. Take it in the middle.",
-        2 * weights * (baseline + way * 0.375) * way: "The gradient is taken where each piece "
-        "begins. Take it in the middle.",
+        slope * images: "The gradient is taken only at the image. Take it all along the path.",
+        slope * baseline: "The gradient is taken only at the baseline. Take it all along the path.",
+        slope * images / 2: "The path starts at zero. It should start at the baseline.",
+        slope * (baseline + way * 0.625): "The gradient is taken where each piece ends. Take it in "
+        "the middle.",
+        slope * (baseline + way * 0.375): "The gradient is taken where each piece begins. Take it "
+        "in the middle.",
     }
-    attempt.expect_close(call(square, 4), outcomes)
+    attempt.expect_close(call(lambda x: linear(x.square()), 4), outcomes)
     total = torch.zeros_like(images)
     for step in range(5):
         x = (baseline + (step + 0.5) / 5 * way).requires_grad_()

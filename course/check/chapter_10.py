@@ -37,8 +37,7 @@ def feature_cka(attempt: Attempt, normal: Draw) -> None:
         "should have those of x^T x and y^T y.",
     }
     attempt.expect_close(attempt(x, y), outcomes)
-    for moved, name in ((y + 3 + normal(6), "y"), (x + 3 + normal(4), "x")):
-        pair = (x, moved) if name == "y" else (moved, y)
+    for name, pair in ("y", (x, y + 3 + normal(6))), ("x", (x + 3 + normal(4), y)):
         outcomes = {
             right: f"With a number added to each feature of {name} the value changes. CKA centres "
             "both sides.",
@@ -88,8 +87,8 @@ def place_error(attempt: Attempt) -> None:
         away(by_rows, columns): "The number of the patch is turned into a row and a column by the "
         "number of rows. Patches are counted along a row: divide by the number of columns.",
         torch.tensor(14 / 15): "This counts tokens that miss, not how far they miss.",
-        torch.arange(15.0).sub(9).abs().mean(): "This is the difference of the patches' "
-        "numbers: the last of a row and the first of the next are no neighbours.",
+        torch.arange(15.0).sub(9).abs().mean(): "This is the difference of the patches' numbers: "
+        "the last of a row and the first of the next are no neighbours.",
     } | turned(pointing)
     attempt.expect_close(attempt(pointing), outcomes)
     table = normal_draws(seed=2)(rows, columns, rows, columns)
@@ -160,8 +159,7 @@ def fitted(x: Tensor, y: Tensor, penalty: float, at: Tensor) -> Tensor:
     u = x - x.mean(0)
     level = y.mean(0)
     system = u.T @ u + penalty * torch.eye(x.shape[1])
-    weight = torch.linalg.solve(system, u.T @ (y - level))
-    return level + (at - x.mean(0)) @ weight
+    return level + (at - x.mean(0)) @ torch.linalg.solve(system, u.T @ (y - level))
 
 
 @exercise("n, targets", seed=4)
@@ -203,8 +201,8 @@ def left_out(attempt: Attempt, normal: Draw) -> None:
         others(x, y, 0.0): "The penalty is not used.",
         others(x, y, 9.0): "The penalty is squared.",
         others(x, y, 3.0 * n): "The penalty is multiplied by the number of rows.",
-        y - (y - fitted(x, y, 3.0, x)) / (1 - leverage(x, 0.0)): "The penalty shrinks the fit, "
-        "but the leverage is that without one.",
+        y - (y - fitted(x, y, 3.0, x)) / (1 - leverage(x, 0.0)): "The penalty shrinks the fit, but "
+        "the leverage is that without one.",
     } | mistakes(x, y, 3.0)
     attempt.expect_close(attempt(x, y, 3.0), outcomes)
     moved = x + 2 * normal(features)

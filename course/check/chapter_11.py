@@ -137,34 +137,6 @@ class Sines(torch.nn.Module):
         return torch.einsum("nchw,kchw->nk", (SPEED * images).sin(), self.w)
 
 
-def climbed(
-    start: Tensor,
-    w: Tensor,
-    shifts: list[tuple[int, int]],
-    steps: int,
-    step_size: float,
-    *,
-    back: int = -1,
-    sign: int = 1,
-    clip: str = "always",
-    scale: str = "picture",
-) -> Tensor:
-    """The reference; what is named after the star makes mistakes."""
-    x = start.clone()
-    for _ in range(steps):
-        turned = [torch.roll(w, (back * down, back * across), (2, 3)) for down, across in shifts]
-        gradient = SPEED * (SPEED * x).cos() * torch.stack(turned).mean(0)
-        axes = {"picture": (1, 2, 3), "batch": (0, 1, 2, 3)}.get(scale)
-        if axes:
-            gradient = gradient / gradient.square().mean(axes, keepdim=True).sqrt()
-        if scale == "sign":
-            gradient = gradient.sign()
-        x = x + sign * step_size * gradient
-        if clip == "always":
-            x = x.clamp(0, 1)
-    return x.clamp(0, 1) if clip == "last" else x
-
-
 @exercise("n, channels, height, width", seed=24)
 def robust_images(attempt: Attempt, normal: Draw) -> None:
     """start [n, channels, height, width], wanted [n], model, shifts, ... -> as start."""
@@ -175,51 +147,64 @@ def robust_images(attempt: Attempt, normal: Draw) -> None:
     wanted = torch.tensor([2, 0, 3])
     w = model.w.detach()[wanted]
     climb = partial(attempt, start, wanted, model)
-    still = [(0, 0)]
-    result = climb(still, 1, 0.02)
+
+    def climbed(
+        shifts=((0, 0),), steps=1, size=0.02, w=w, back=-1, sign=1, clip="always", scale="picture"
+    ) -> Tensor:
+        """The reference; arguments from w on make mistakes."""
+        x = start
+        for _ in range(steps):
+            turned = [torch.roll(w, (back * down, back * right), (2, 3)) for down, right in shifts]
+            gradient = SPEED * (SPEED * x).cos() * torch.stack(turned).mean(0)
+            axes = {"picture": (1, 2, 3), "batch": (0, 1, 2, 3)}.get(scale)
+            if axes:
+                gradient = gradient / gradient.square().mean(axes, keepdim=True).sqrt()
+            if scale == "sign":
+                gradient = gradient.sign()
+            x = x + sign * size * gradient
+            if clip == "always":
+                x = x.clamp(0, 1)
+        return x.clamp(0, 1) if clip == "last" else x
+
+    result = climb([(0, 0)], 1, 0.02)
     attempt.expect(not torch.equal(result, start), "The images are still the start after a step.")
-    once = (start, w, still, 1, 0.02)
-    first = (start, model.w.detach()[:n], still, 1, 0.02)
     # The step for probabilities: each logit's slope less the mean slope, weighted by probability.
     p = model(start).softmax(1).detach()
     mean = torch.einsum("nk,kchw->nchw", p, model.w.detach())
     outcomes = {
-        climbed(*once): "One step without a shift is wrong. It should lead along the gradient of "
-        "the wanted logit, divided by its root mean square over the image.",
-        climbed(*once, sign=-1): "The score falls. Go up its gradient.",
-        climbed(*once, scale="none"): "The gradient is not divided by its root mean square.",
-        climbed(*once[:-1], 0.02 / w[0].numel() ** 0.5): "Not the length: the root mean square.",
-        climbed(*once, scale="batch"): "All images share one root mean square. Each has its own.",
-        climbed(*once, scale="sign"): "Every pixel moves as far as every other. Divide the "
-        "gradient by one number for each image, and not by its size pixel by pixel.",
-        climbed(*first): "Image i climbs for class i. Its class is wanted[i].",
-        climbed(start, w - mean, still, 1, 0.02): "The gradient is that of the probability. Take "
-        "the logit: it keeps rising where the softmax is flat.",
+        climbed(): "One step without a shift is wrong. It should lead along the gradient of the "
+        "wanted logit, divided by its root mean square over the image.",
+        climbed(sign=-1): "The score falls. Go up its gradient.",
+        climbed(scale="none"): "The gradient is not divided by its root mean square.",
+        climbed(size=0.02 / w[0].numel() ** 0.5): "Not the length: the root mean square.",
+        climbed(scale="batch"): "All images share one root mean square. Each has its own.",
+        climbed(scale="sign"): "Every pixel moves as far as every other. Divide the gradient by "
+        "one number for each image, and not by its size pixel by pixel.",
+        climbed(w=model.w.detach()[:n]): "Image i climbs for class i. Its class is wanted[i].",
+        climbed(w=w - mean): "The gradient is that of the probability. Take the logit: it keeps "
+        "rising where the softmax is flat.",
     }
     attempt.expect_close(result, outcomes)
     message = "The model's parameters have gradients now. Ask only for the gradient of the images."
     attempt.expect(model.w.grad is None, message)
     shifts = [(0, 0), (1, 2), (-2, 1)]
-    moved = (start, w, shifts, 1, 0.02)
-    several = {
-        climbed(start, w, still, 1, 0.02): "The shifts play no part.",
-        climbed(start, w, shifts[-1:], 1, 0.02): "Only the last shift counts. Take the mean of the "
-        "scores over all of them.",
-        climbed(start, w, [(across, down) for down, across in shifts], 1, 0.02): "Rows and columns "
-        "of a shift are exchanged. It is (down, across).",
-        climbed(*moved, back=1): "The image is shifted the other way: up instead of down, to the "
+    outcomes = {
+        climbed(shifts): "With three shifts the step is wrong. The score is the mean of the scores "
+        "of the shifted images.",
+        climbed(): "The shifts play no part.",
+        climbed(shifts[-1:]): "Only the last shift counts. Take the mean of the scores over all of "
+        "them.",
+        climbed([shift[::-1] for shift in shifts]): "Rows and columns of a shift are exchanged. It "
+        "is (down, across).",
+        climbed(shifts, back=1): "The image is shifted the other way: up instead of down, to the "
         "left instead of to the right.",
     }
-    outcomes = {
-        climbed(*moved): "With three shifts the step is wrong. The score is the mean of the scores "
-        "of the shifted images."
-    } | several
     attempt.expect_close(climb(shifts, 1, 0.02), outcomes)
-    far = (start, w, shifts, 3, 0.4)
+    far = partial(climbed, shifts, 3, 0.4)
     outcomes = {
-        climbed(*far): "After three large steps the images are wrong.",
-        climbed(*far, clip="never"): "The images leave [0, 1]. Cut them off after each step.",
-        climbed(*far, clip="last"): "The images are cut off only at the end. Cut them off after "
-        "each step: the next gradient should be that of an image that can be seen.",
+        far(): "After three large steps the images are wrong.",
+        far(clip="never"): "The images leave [0, 1]. Cut them off after each step.",
+        far(clip="last"): "The images are cut off only at the end. Cut them off after each step: "
+        "the next gradient should be that of an image that can be seen.",
     }
     attempt.expect_close(climb(shifts, 3, 0.4), outcomes)

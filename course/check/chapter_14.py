@@ -162,11 +162,9 @@ def square(x: Tensor) -> Tensor:
 @exercise()
 def build_collision(attempt: Attempt) -> None:
     """positive [n], negative [n], function [n] -> [n] -> [2, n]."""
-    ends = torch.tensor([[0.5, 0.3], [-0.5, -0.1]])
-    for function, (positive, negative) in (
-        (square, ends),
-        (cusp, torch.tensor([[1.2, 0.4, 0.1], [0.1, 1.0, -0.3]])),
-    ):
+    starts = {square: [[0.5, 0.3], [-0.5, -0.1]], cusp: [[1.2, 0.4, 0.1], [0.1, 1.0, -0.3]]}
+    for function, sides in starts.items():
+        positive, negative = torch.tensor(sides)
         pair = attempt(positive, negative, function, shape={"inputs": 2, "n": len(positive)})
         first, second = pair
         apart, off = (first - second).norm(), (function(first) - function(second)).norm()

@@ -185,12 +185,11 @@ def lbfgs_direction(attempt: Attempt, normal: Draw) -> None:
     s, y = steps[-1:], changes[-1:]
     scale = (s[0] @ y[0]) / (y[0] @ y[0])
     expected = by_matrices(gradient, s, y, scale)
-    one = torch.tensor(1.0)
     outcomes = {
         expected: "With one pair the direction is wrong.",
         -expected: "The sign is wrong: the direction leads downhill, -q.",
         -gradient: "This is the direction of gradient descent.",
-        by_matrices(gradient, s, y, one): "gamma is missing between the loops.",
+        by_matrices(gradient, s, y, torch.tensor(1.0)): "gamma is missing between the loops.",
         by_matrices(gradient, s, y, 1 / scale): "gamma is upside down.",
         by_matrices(gradient, s, y, (s[0] @ s[0]) / (s[0] @ y[0])): "gamma is (s . s) / (s . y). "
         "Here it is (s . y) / (y . y).",

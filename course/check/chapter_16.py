@@ -92,10 +92,8 @@ def largest_value(attempt: Attempt) -> None:
         (3.0**0.5, "This is the root of the largest singular value."),
     ):
         attempt.expect(abs(found - number) > 1e-3, mistake)
-    attempt.expect(
-        abs(found - 3) < 1e-3,
-        f"For singular values of 3, 2, 1 and 0.5 and 30 steps you found {found:.4g}, expected 3.",
-    )
+    said = f"For singular values of 3, 2, 1 and 0.5 and 30 steps you found {found:.4g}, expected 3."
+    attempt.expect(abs(found - 3) < 1e-3, said)
     for scale in (1e3, 1e-3):
         found, _ = tried(scale * values, 100)
         message = f"With a largest value of {3 * scale:g} and 100 steps you found {found:.4g}."
@@ -124,26 +122,21 @@ def recovered_fast(attempt: Attempt) -> None:
         values = scale * torch.linspace(1, smallest, n)
         one = Map(500, values, seed=4)
         x = one.right.T @ torch.ones(n)  # as much in every direction
-        target = one.matrix @ x
-        found = attempt(target, one.push, one.pull, steps, shape=dict(n=n))
+        found = attempt(one.matrix @ x, one.push, one.pull, steps, shape=dict(n=n))
         one.expect_few(attempt, steps)
         return (one.right @ (found - x)).abs()
 
     left = tried(smallest=0.5, scale=1.0)
-    attempt.expect(
-        (left < ENOUGH).all(),
-        f"With a condition number of 2 the worst direction keeps {left.max():.2g} of its error.",
-    )
+    said = f"With a condition number of 2 the worst direction keeps {left.max():.2g} of its error."
+    attempt.expect((left < ENOUGH).all(), said)
     left = tried(smallest=1 / 30, scale=1.0)
     attempt.expect(
         not 0.5 < left.max() <= 1.001,
         f"With a condition number of 30 the faintest direction keeps {left.max():.2g} of its "
         "error: as slow as descent, which remembers nothing of its last step.",
     )
-    attempt.expect(
-        (left < ENOUGH).all(),
-        f"With a condition number of 30 the worst direction keeps {left.max():.2g} of its error.",
-    )
+    said = f"With a condition number of 30 the worst direction keeps {left.max():.2g} of its error."
+    attempt.expect((left < ENOUGH).all(), said)
     left = tried(smallest=1 / 30, scale=50.0)
     attempt.expect(
         (left < ENOUGH).all(),
@@ -167,11 +160,9 @@ def block_without(attempt: Attempt, normal: Draw) -> None:
     x = normal(2, 3, 5)
     norm1, attention, norm2, mlp = PARTS
 
-    def mixed(x: Tensor) -> Tensor:
-        return x + attention(norm1(x))
-
-    whole = mixed(x) + mlp(norm2(mixed(x)))
     alone = attention(norm1(x))
+    y, first = x + alone, x + attention(x)
+    whole = y + mlp(norm2(y))
 
     def expect(missing: str, expected: Tensor, mistakes: Outcomes) -> None:
         outcomes = {expected: f"With missing={missing!r} the result is wrong."}
@@ -180,10 +171,10 @@ def block_without(attempt: Attempt, normal: Draw) -> None:
         attempt.expect_close(attempt(x, missing, *PARTS), outcomes | mistakes)
 
     mistakes = {
-        mixed(x) + mlp(norm2(x)): "The second step reads x, not what the first step made.",
-        mlp(norm2(mixed(x))): "The second step lacks its residual connection.",
-        norm2(norm1(x + attention(x)) + mlp(norm1(x + attention(x)))): "The norms come after the "
-        "additions. Here they come before the parts.",
+        y + mlp(norm2(x)): "The second step reads x, not what the first step made.",
+        mlp(norm2(y)): "The second step lacks its residual connection.",
+        norm2(norm1(first) + mlp(norm1(first))): "The norms come after the additions. Here they "
+        "come before the parts.",
     }
     expect("nothing", whole, mistakes)
     mistakes = {
@@ -195,19 +186,17 @@ def block_without(attempt: Attempt, normal: Draw) -> None:
     }
     expect("attention", x + mlp(norm2(x)), mistakes)
     mistakes = {
-        mixed(x) + norm2(mixed(x)): "Without MLP norm2 has no reader. You add its output.",
-        norm2(mixed(x)): "You put norm2 in the stream. Without MLP the second step is the "
-        "identity.",
+        y + norm2(y): "Without MLP norm2 has no reader. You add its output.",
+        norm2(y): "You put norm2 in the stream. Without MLP the second step is the identity.",
     }
-    expect("mlp", mixed(x), mistakes)
-    first = x + attention(x)
+    expect("mlp", y, mistakes)
     mistakes = {
         first + mlp(norm2(first)): "norm1 is gone, norm2 is still there.",
-        mixed(x) + mlp(mixed(x)): "norm2 is gone, norm1 is still there.",
+        y + mlp(y): "norm2 is gone, norm1 is still there.",
     }
     expect("norm", first + mlp(first), mistakes)
     mistakes = {
-        mlp(norm2(mixed(x))): "The first residual connection is still there.",
+        mlp(norm2(y)): "The first residual connection is still there.",
         alone + mlp(norm2(alone)): "The second residual connection is still there.",
         mlp(x): "The MLP reads x, and what attention gave is dropped.",
     }
@@ -260,10 +249,8 @@ def unused_numbers(attempt: Attempt, normal: Draw) -> None:
     expect(x, Wired(lambda x, f: torch.cat([f(x), -f(x)], 1), 3), 0, message, sums=15)
     message = "An output may be 0 and still change with all 15 numbers."
     expect(x, Wired(lambda x, f: f(x) - f(x).detach(), 3), 0, message, zero=15)
-    message = (
-        "One feature of x is 0 in the whole batch: the 3 weights that read it have no influence."
-    )
-    expect(dark, linear(3), 3, message, whole=0)
+    said = "One feature of x is 0 in the whole batch: the 3 weights that read it have no influence."
+    expect(dark, linear(3), 3, said, whole=0)
     message = "The second image of the batch is 0, the first is not: all 15 numbers count."
     expect(x * torch.tensor([[1.0], [0.0]]), linear(3), 0, message, last=12)
 

@@ -99,10 +99,8 @@ def by_weights(attempt: Attempt, normal: Draw) -> None:
     outcomes = {
         jacobian(behind, only): "With one patch that is not zero the result is wrong. It should be "
         "K_oi a_j.",
-        jacobian(
-            behind, only, "oji"
-        ): "The entries of W are read column by column. Read them row by "
-        "row: entry [i, j] belongs at i * n + j.",
+        jacobian(behind, only, "oji"): "The entries of W are read column by column. Read them row "
+        "by row: entry [i, j] belongs at i * n + j.",
         jacobian(behind.sum(1, keepdim=True), only.sum(0, keepdim=True)): "The sums are taken "
         "before the product. Each patch meets its own part of behind.",
         jacobian(behind, only) / tokens: "The mean is taken over the patches. Each adds its part.",
@@ -146,7 +144,5 @@ def partial_correlation(attempt: Attempt, normal: Draw) -> None:
         plain(x - 5 * z, y - 5 * z): "z is subtracted without a slope.",
     }
     attempt.expect_close(attempt(x, y, 5 * z), outcomes)
-    message = (
-        "With vectors whose mean is not 0 the result is wrong. Subtract the means of all three."
-    )
-    attempt.expect_close(attempt(x + 1, y - 2, z + 3), {0.6: message})
+    said = "With vectors whose mean is not 0 the result is wrong. Subtract the means of all three."
+    attempt.expect_close(attempt(x + 1, y - 2, z + 3), {0.6: said})

@@ -99,16 +99,13 @@ def tridiagonal(attempt: Attempt, normal: Draw) -> None:
     A, start = normal(n, n), normal(n)
     A = A + A.T
 
-    def small(A: Tensor, start: Tensor, k: int) -> Tensor:
-        """From an orthonormal basis of start, A start, A A start, ..., made by QR."""
-        columns = [torch.linalg.matrix_power(A, i) @ start for i in range(k)]
-        Q = torch.linalg.qr(torch.stack(columns, 1)).Q
-        T = (Q.T @ A @ Q).triu(-1).tril(1)
-        return torch.where(torch.eye(k, dtype=torch.bool), T, T.abs())
-
+    # From an orthonormal basis of start, A start, A A start, ..., made by QR.
+    columns = [torch.linalg.matrix_power(A, i) @ start for i in range(k)]
+    Q = torch.linalg.qr(torch.stack(columns, 1)).Q
+    T = (Q.T @ A @ Q).triu(-1).tril(1)
+    right = torch.where(torch.eye(k, dtype=torch.bool), T, T.abs())
     shape = {"steps": k, "steps ": k}
     found = attempt(start, lambda v: A @ v, k, shape=shape)
-    right = small(A, start, k)
     attempt.expect(
         (found - found.triu(-1).tril(1)).abs().max() < 1e-6,
         "Entries beside the three middle diagonals are not zero: each new vector must be made "

@@ -17,26 +17,24 @@ def ring_means(attempt: Attempt, normal: Draw) -> None:
     ring = torch.minimum(down, rows - down)[:, None] + torch.minimum(across, columns - across)
     logs = sizes.log().mean((0, 1))
 
-    def by_ring(values: Tensor) -> Tensor:
-        return torch.stack([values[ring == k].mean() for k in range(6)])
-
-    def less_first(values: Tensor) -> Tensor:
-        return values - values[0]
+    def rings(values: Tensor, mean=Tensor.mean) -> Tensor:
+        means = torch.stack([mean(values[ring == k]) for k in range(6)])
+        return means - means[0]
 
     outcomes = {
-        less_first(by_ring(logs)): "For random maps the value of a ring is wrong.",
-        by_ring(logs): "Nothing is subtracted: subtract the value of ring 0, the constant wave.",
-        less_first(by_ring(sizes.mean((0, 1)).log())): "The logarithm is taken of the mean "
-        "amplitude. Take it of each wave of each map, then the mean.",
-        less_first(by_ring(sizes.mean((0, 1))).log()): "The logarithm is taken of the mean over a "
-        "ring. Take it of each wave first.",
-        less_first(by_ring(sizes.mean((0, 1)))): "No logarithm is taken.",
-        less_first(by_ring(2 * logs)): "These are logarithms of squares: take the size of a wave, "
-        "not its power.",
-        less_first(torch.stack([logs[ring == k].sum() for k in range(6)])): "The waves of a ring "
-        "are added up. A larger ring has more of them: take the mean.",
-        less_first(by_ring(torch.fft.fftshift(logs))): "The transform has its constant wave at the "
-        "corner, as the rings have: do not shift it.",
+        rings(logs): "For random maps the value of a ring is wrong.",
+        rings(logs) + logs[0, 0]: "Nothing is subtracted: subtract the value of ring 0, the "
+        "constant wave.",
+        rings(sizes.mean((0, 1)).log()): "The logarithm is taken of the mean amplitude. Take it of "
+        "each wave of each map, then the mean.",
+        rings(sizes.mean((0, 1)), lambda ring: ring.mean().log()): "The logarithm is taken of the "
+        "mean over a ring. Take it of each wave first.",
+        rings(sizes.mean((0, 1))): "No logarithm is taken.",
+        rings(2 * logs): "These are logarithms of squares: take the size of a wave, not its power.",
+        rings(logs, Tensor.sum): "The waves of a ring are added up. A larger ring has more of "
+        "them: take the mean.",
+        rings(torch.fft.fftshift(logs)): "The transform has its constant wave at the corner, as "
+        "the rings have: do not shift it.",
     }
     attempt.expect_close(attempt(maps, ring), outcomes)
 
@@ -73,24 +71,25 @@ def noise_in_band(attempt: Attempt, normal: Draw) -> None:
     white *= torch.tensor([1.0, 3.0])[:, None, None, None]
     radius = torch.hypot(torch.fft.fftfreq(height)[:, None], torch.fft.fftfreq(width))
     keep, power = (radius > 0.15) & (radius < 0.35), 0.04
-    waves = torch.fft.fft2(white).where(keep, 0)
-    rest = torch.fft.ifft2(waves).real
+
+    def passed(x: Tensor, keep: Tensor = keep) -> Tensor:
+        return torch.fft.ifft2(torch.fft.fft2(x).where(keep, 0)).real
 
     def scaled(x: Tensor, over: tuple[int, ...], strength: float = power**0.5) -> Tensor:
         return strength * x / x.square().mean(over, keepdim=True).sqrt()
 
-    each, shape = (1, 2, 3), {"batch": 2, "channels": 3, "height": 6, "width": 8}
+    rest, each = passed(white), (1, 2, 3)
+    shape = dict(batch=batch, channels=channels, height=height, width=width)
     outcomes = {
         scaled(rest, each): "The noise is wrong.",
         rest: "The noise has the right waves, and its power is not changed.",
-        torch.fft.ifft2(torch.fft.fft2(scaled(white, each)).where(keep, 0)).real: "The power of "
-        "white noise is set before the band is cut out. Set it after.",
+        passed(scaled(white, each)): "The power of white noise is set before the band is cut out. "
+        "Set it after.",
         scaled(rest, (0, 1, 2, 3)): "All images together have the power. Each image should.",
         scaled(rest, (2, 3)): "Each channel has the power. An image as a whole should, with "
         "channels that differ.",
         scaled(rest, each, power): "Power is a mean square: the factor is its root.",
-        scaled(torch.fft.ifft2(torch.fft.fft2(white).where(~keep, 0)).real, each): "The waves "
-        "outside the band are kept.",
+        scaled(passed(white, ~keep), each): "The waves outside the band are kept.",
         scaled(rest, each) ** 2 / rest: "The factor is the root of this ratio of powers.",
         scaled(white, each): "All waves are kept.",
     }

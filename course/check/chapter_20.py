@@ -76,16 +76,14 @@ def gain_of_averaging(attempt: Attempt, normal: Draw) -> None:
     p = normal(4, 6, 3)
     targets = torch.eye(3)[[0, 2, 1, 1, 0, 2]]
     members = torch.stack([(one - targets).square().sum(1).mean() for one in p]).mean()
-    together = (p.sum(0) / 4 - targets).square().sum(1).mean()
-    gain = members - together
-    centred = p - p.sum(0) / 4
+    gain = members - (p.sum(0) / 4 - targets).square().sum(1).mean()
     outcomes = {
         gain: "For four members, six images and three classes the gain is wrong.",
         gain / 3: "You take the mean over the classes. A squared error is their sum.",
         gain * 6: "You add up the images. Take the mean error of an image.",
         gain * 4: "You add up the members. Take their mean.",
         gain * 4 / 3: "You divide by the number of members minus 1. Divide by their number.",
-        centred.square().sum(-1).sqrt().mean(): "This is a distance, not its square.",
+        (p - p.sum(0) / 4).square().sum(-1).sqrt().mean(): "This is a distance, not its square.",
         (p - p.mean(1, keepdim=True)).square().sum(-1).mean(): "The mean over the images is taken "
         "away. It should be that over the members.",
         (p - p.mean(2, keepdim=True)).square().sum(-1).mean(): "The mean over the classes is taken "

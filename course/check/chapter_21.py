@@ -79,9 +79,7 @@ def patched(attempt: Attempt, normal: Draw) -> None:
     for name in ("first", "second"):
         here, there = (branch_of(model, t, name) for t in (x, other))
 
-        def put_in(
-            into: Tensor, kept: Tensor, new: Tensor, tokens: list[int], name: str = name
-        ) -> Tensor:
+        def put_in(into, kept, new, tokens, name=name) -> Tensor:
             given = kept.clone()
             given[:, tokens] = new[:, tokens]
             return with_given(model, into, name, given)
@@ -153,9 +151,8 @@ def sparse_codes(attempt: Attempt, normal: Draw) -> None:
             (keep(positive, k, positive) > 0).to(x): "What is kept should be the code, not a 1.",
         }
         attempt.expect_close(attempt(x, encoder, bias, k), outcomes)
-    many = keep(positive, 8, positive)
     outcomes = {
-        many: "With a large k the result is wrong.",
+        keep(positive, 8, positive): "With a large k the result is wrong.",
         keep(scores, 8, scores): "A code below zero is kept. A direction is in a token or it is "
         "not: codes are never negative.",
     }

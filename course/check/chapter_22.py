@@ -1,9 +1,7 @@
 """Chapter 22: who may attend to whom, and AlterNet's two rules."""
 
-import operator
-from collections.abc import Callable
-from functools import partial
 from itertools import product
+from operator import ge, gt, lt
 
 import torch
 from torch import Tensor
@@ -150,33 +148,31 @@ def shifted_windows(attempt: Attempt) -> None:
 def alternate(attempt: Attempt) -> None:
     """blocks and attention, numbers for each stage -> a string for each stage."""
 
-    def of_stages(build: Callable[[int, int], str]) -> tuple[str, ...]:
-        return tuple(build(n, k) for n, k in zip(blocks, attention, strict=True))
+    def stages(end: str = "ca", taken: int = 2, rest: str = "c", order: int = 1) -> tuple[str, ...]:
+        """Of each stage all blocks but some for each attention, and an end for each."""
+        both = zip(blocks, attention, strict=True)
+        return tuple("".join([rest * (n - taken * k), end * k][::order]) for n, k in both)
 
     for blocks, attention in (((3, 6), (1, 2)), ((4, 4), (0, 2)), ((2, 7, 1, 8), (1, 2, 0, 3))):
-        right = of_stages(lambda n, k: "c" * (n - 2 * k) + "ca" * k)
         outcomes = {
-            f"For blocks = {blocks} and attention = {attention} the stages are wrong.": right,
+            f"For blocks = {blocks} and attention = {attention} the stages are wrong.": stages(),
             "All attention of a stage is grouped at its end. Every other block stays a "
-            "convolution.": of_stages(lambda n, k: "c" * (n - k) + "a" * k),
-            "A stage has too many blocks. Each pair of a c and an a takes two of its n.": of_stages(
-                lambda n, k: "c" * (n - k) + "ca" * k
+            "convolution.": stages("a", taken=1),
+            "A stage has too many blocks. Each pair of a c and an a takes two of its n.": stages(
+                taken=1
             ),
-            "A stage has too many blocks. Attention replaces convolutions: none is "
-            "added.": of_stages(lambda n, k: "c" * n + "ca" * k),
-            "The last block of a stage is a convolution. The rule begins with the last.": of_stages(
-                lambda n, k: "c" * (n - 2 * k) + "ac" * k
+            "A stage has too many blocks. Attention replaces convolutions: none is added.": stages(
+                taken=0
             ),
-            "Attention begins at the start of a stage. It belongs at the end.": of_stages(
-                lambda n, k: "ca" * k + "c" * (n - 2 * k)
+            "The last block of a stage is a convolution. The rule begins with the last.": stages(
+                "ac"
             ),
-            "The stages are written from their ends: the last letter is the last block.": of_stages(
-                lambda n, k: "ac" * k + "c" * (n - 2 * k)
+            "Attention begins at the start of a stage. It belongs at the end.": stages(order=-1),
+            "The stages are written from their ends: the last letter is the last block.": stages(
+                "ac", order=-1
             ),
-            "Letters are exchanged: c is a convolution, a is attention.": of_stages(
-                lambda n, k: "a" * (n - 2 * k) + "ac" * k
-            ),
-            "The stages are in the opposite order.": right[::-1],
+            "Letters are exchanged: c is a convolution, a is attention.": stages("ac", rest="a"),
+            "The stages are in the opposite order.": stages()[::-1],
         }
         attempt.expect_equal(attempt.plain(blocks, attention, kind=tuple), outcomes)
 
@@ -194,6 +190,20 @@ def follow_rules(attempt: Attempt) -> None:
         (70, 71, 69, 72, 74, 65, 66, 73),
         (75, 71, 72, 76, 73, 77, 78, 79),
     ]
+
+    def kept(order=(2, 1, 0), better=gt, first=False, alone=False, stop=False, last=False, **other):
+        """What the rules lead to, or a faulty way to follow them; with other scores."""
+        scores = table | other
+        found, best, tried = set[int](), scores["000"], "000"
+        for i in order:
+            ends = {i} if alone else found | {i}
+            tried = "".join("01"[j in ends] for j in range(3))
+            if better(scores[tried], scores["000"] if first or alone else best):
+                found, best = found | {i}, scores[tried]
+            elif stop:
+                break
+        return tried if last else "".join("01"[j in found] for j in range(3))
+
     for accuracies in tables:
         table = {stages: float(a) for stages, a in zip(STAGES, accuracies, strict=True)}
         asked: list[object] = []
@@ -205,28 +215,26 @@ def follow_rules(attempt: Attempt) -> None:
             return table[stages]
 
         listed = ", ".join(f"{stages}: {a}" for stages, a in table.items())
-        kept = partial(kept_by_rules, table)
+        best = max(table, key=table.__getitem__)
         outcomes = {
             f"With the accuracies {listed} the result is wrong.": kept(),
-            "This is the best of all eight. The rules look at four of them, and may miss it.": max(
-                table, key=table.__getitem__
-            ),
+            "This is the best of all eight. The rules look at four of them, and may miss it.": best,
             "The stages are tried from the first to the last. Begin with the last.": kept(
                 order=(0, 1, 2)
             ),
-            'All are compared with "000". Compare with the best so far.': kept(always_first=True),
+            'All are compared with "000". Compare with the best so far.': kept(first=True),
             "Each stage is tried alone. What was kept before stays while the next is tried.": kept(
                 alone=True
             ),
             "Attention that is as good as none is kept. Keep it if the score is strictly "
-            "higher.": kept(better=operator.ge),
-            "What lowers the score is kept.": kept(better=operator.lt),
+            "higher.": kept(better=ge),
+            "What lowers the score is kept.": kept(better=lt),
             "A stage where attention does not help ends the search. Go on with the next.": kept(
                 stop=True
             ),
-            "This is what was tried last. Return the best.": kept(tried_last=True),
+            "This is what was tried last. Return the best.": kept(last=True),
             'The score of "000" is not the one to begin with: attention at the end of the last '
-            "stage is always kept.": kept_by_rules(table | {"000": 0.0}),
+            "stage is always kept.": kept(**{"000": 0.0}),
         }
         attempt.expect_equal(attempt.plain(score, kind=str), outcomes)
         attempt.expect(
@@ -239,27 +247,6 @@ def follow_rules(attempt: Attempt) -> None:
             f"score was asked {len(asked)} times, and a network is trained each time. Keep the "
             "score of the best so far: four times are enough.",
         )
-
-
-def kept_by_rules(
-    table: dict[str, float],
-    order: tuple[int, ...] = (2, 1, 0),
-    better: Callable[[float, float], bool] = operator.gt,
-    always_first: bool = False,
-    alone: bool = False,
-    stop: bool = False,
-    tried_last: bool = False,
-) -> str:
-    """What the rules lead to, or a faulty way to follow them."""
-    kept, best, tried = set[int](), table["000"], "000"
-    for i in order:
-        ends = {i} if alone else kept | {i}
-        tried = "".join("01"[j in ends] for j in range(3))
-        if better(table[tried], table["000"] if always_first or alone else best):
-            kept, best = kept | {i}, table[tried]
-        elif stop:
-            break
-    return tried if tried_last else "".join("01"[j in kept] for j in range(3))
 
 
 @exercise("batch, tokens, dim", seed=7)
@@ -281,13 +268,10 @@ def pooling(attempt: Attempt, normal: Draw) -> None:
     outcomes = {
         mixed(): f"On a grid of {rows} × {columns} the result is wrong.",
         mixed(less=0): "The token itself is not taken off. The residual connection adds it anyway.",
-        mixed(
-            inside=False
-        ): "At the border you divide by 9, as if zeros lay around the image. Count "
-        "the neighbours that there are.",
-        mixed(
-            inside=False, less=0
-        ): "You divide by 9 at the border, and do not take off the token.",
+        mixed(inside=False): "At the border you divide by 9, as if zeros lay around the image. "
+        "Count the neighbours that there are.",
+        mixed(inside=False, less=0): "You divide by 9 at the border, and do not take off the "
+        "token.",
         mixed(own=False): "The token is left out of the mean. It is one of its own nine.",
         mixed(shape=(columns, rows)): f"You read the grid as {columns} rows of {rows}.",
         -mixed(): "The sign is reversed: the mean less the token.",

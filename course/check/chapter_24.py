@@ -19,8 +19,8 @@ def share_to(attempt: Attempt, normal: Draw) -> None:
         part.sum(-1): "These are weights. Divide by the sum of the query's weights, which with "
         "sigmoids is not 1.",
         1 - part.sum(-1) / whole: "This is the share of the tokens that are not chosen.",
-        part.sum(-1) / chosen.sum(-1, keepdim=True): "You average over the chosen keys. Add "
-        "their weights up.",
+        part.sum(-1) / chosen.sum(-1, keepdim=True): "You average over the chosen keys. Add their "
+        "weights up.",
         (weights * chosen[:1, None]).sum(-1) / whole: "Each image has chosen keys of its own.",
     }
     attempt.expect_close(attempt(weights, chosen), outcomes)
@@ -43,7 +43,6 @@ def with_registers(attempt: Attempt, normal: Draw) -> None:
             x = block(x)
         return x[:, kept]
 
-    late = run(blocks[0](x), blocks=blocks[1:])
     outcomes = {
         run(x): "For five tokens, two registers and three blocks what comes out is wrong.",
         run(x, slice(None)): "The registers are still there: drop them at the end.",
@@ -52,7 +51,7 @@ def with_registers(attempt: Attempt, normal: Draw) -> None:
         run(x, slice(None, -2), front=False): "Put the registers before the tokens.",
         run(run(x, blocks=blocks[:1]), blocks=blocks[1:]): "The registers are new in every block. "
         "They should pass through all blocks.",
-        late: "The registers join after the first block.",
+        run(blocks[0](x), blocks=blocks[1:]): "The registers join after the first block.",
         run(x, blocks=blocks[:1]): "Only the first block is used.",
         run(x, slice(None), registers=registers[:0]): "The blocks see no registers.",
     }
@@ -66,9 +65,8 @@ def with_registers(attempt: Attempt, normal: Draw) -> None:
 def outlier_share(attempt: Attempt, normal: Draw) -> None:
     """tokens [batch, n, dim] -> one number."""
     tokens = normal(2, 9, 5)
-    tokens *= torch.tensor([0.4, 1, 1, 1, 1, 2.5, 3.4, 7, 30])[:, None] / tokens.norm(
-        dim=-1, keepdim=True
-    )
+    lengths = torch.tensor([0.4, 1, 1, 1, 1, 2.5, 3.4, 7, 30])[:, None]
+    tokens *= lengths / tokens.norm(dim=-1, keepdim=True)
     tokens *= torch.tensor([0.3, 0.39])[:, None, None]
     norms = tokens.norm(dim=-1)
     over = [norms / norms.median(), norms / norms.mean()]

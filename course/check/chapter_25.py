@@ -4,19 +4,8 @@ import torch
 from torch import Tensor
 
 from course.check.attempt import Attempt, Draw
+from course.check.chapter_03 import turned
 from course.check.exercise import exercise
-
-
-def turned(x: Tensor, angles: Tensor, halves: bool = False) -> Tensor:
-    """Pairs of features turned, one by one: features 2j and 2j + 1, or j and j plus the half."""
-    result = x.clone()
-    pairs = x.shape[-1] // 2
-    for j in range(pairs):
-        a, b = (j, j + pairs) if halves else (2 * j, 2 * j + 1)
-        cos, sin = torch.cos(angles[..., j]), torch.sin(angles[..., j])
-        result[..., a] = x[..., a] * cos - x[..., b] * sin
-        result[..., b] = x[..., a] * sin + x[..., b] * cos
-    return result
 
 
 @exercise("batch, heads, tokens, features", seed=0)
@@ -38,9 +27,8 @@ def rope_2d(attempt: Attempt, normal: Draw) -> None:
         turned(x, mixed): "Rows and columns take turns. All pairs by rows come first.",
         turned(x, torch.cat([by_row, by_row], 1)): second,
         first: second,
-        turned(
-            x, torch.outer(rows + columns, torch.cat([rates, rates]))
-        ): "Rows and columns are added: then places on a diagonal look alike.",
+        turned(x, torch.outer(rows + columns, torch.cat([rates, rates]))): "Rows and columns are "
+        "added: then places on a diagonal look alike.",
     }
     attempt.expect_close(attempt(x, rows, columns, rates), outcomes)
     message = "At row 0 and column 0 nothing should turn."
@@ -124,16 +112,11 @@ def swiglu(attempt: Attempt, normal: Draw) -> None:
 def parallel_step(attempt: Attempt, normal: Draw) -> None:
     """x [tokens, d], functions norm, attention and mlp, scale [d] -> as x."""
     x, scale, mixes, maps = normal(3, 4), normal(4), normal(3, 3), normal(4, 4)
-
-    def norm(x: Tensor) -> Tensor:
-        return x / x.norm(dim=-1, keepdim=True)
-
-    def attention(x: Tensor) -> Tensor:
-        return mixes @ x
-
-    def mlp(x: Tensor) -> Tensor:
-        return torch.tanh(x @ maps)
-
+    norm, attention, mlp = (
+        lambda x: x / x.norm(dim=-1, keepdim=True),
+        lambda x: mixes @ x,
+        lambda x: torch.tanh(x @ maps),
+    )
     y = norm(x)
     both = attention(y) + mlp(y)
     after = x + scale * attention(y)

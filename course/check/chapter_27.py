@@ -16,9 +16,8 @@ def bag_of_words(attempt: Attempt, normal: Draw) -> None:
     """table [words, dim], captions [captions, length], 0 for no word -> [captions, dim]."""
     table, captions = normal(6, 4), torch.tensor([[2, 5, 0], [3, 0, 0], [1, 4, 2]])
     rows = [table[[i for i in caption if i]] for caption in captions.tolist()]
-    means, sums = (
-        torch.stack([f(row) for row in rows]) for f in (lambda r: r.mean(0), lambda r: r.sum(0))
-    )
+    means = torch.stack([row.mean(0) for row in rows])
+    sums = torch.stack([row.sum(0) for row in rows])
     outcomes = {
         means: "For captions of two, one and three words a mean is wrong.",
         sums: "This is the sum of the words. Divide by how many there are.",

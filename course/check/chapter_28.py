@@ -140,9 +140,8 @@ def heun(attempt: Attempt, normal: Draw) -> None:
         way(back=False): "After the trial step, go back: the step starts where it began.",
         way(late=0.0): "Ask for the second velocity at the time where the trial step ends.",
         way(ahead=0.0): "Ask for the second velocity at the place where the trial step ends.",
-        way(
-            first=0.0, ahead=0.5, late=0.5
-        ): "This looks half a step ahead. Look a whole one ahead.",
+        way(first=0.0, ahead=0.5, late=0.5): "This looks half a step ahead. Look a whole one "
+        "ahead.",
     }
     attempt.expect_close(attempt(x, 3), outcomes)
 

@@ -67,6 +67,5 @@ def machines() -> dict[str, Any]:
 
 def spread(claim_id: str) -> float | None:
     """How far apart processors put a claim's figure; None if fewer than two were tried."""
-    rows = machines()["runs"]
-    moved = [row["moved"][claim_id] for row in rows if claim_id in row["moved"]]
+    moved = [row["moved"][claim_id] for row in machines()["runs"] if claim_id in row["moved"]]
     return max(moved) - min(moved) if len(moved) > 1 else None

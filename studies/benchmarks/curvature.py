@@ -55,8 +55,7 @@ def eigenthings(model: nn.Module, batch: Batch, **how: Any) -> Sequence[float]:
     from hessian_eigenthings import HessianOperator, lanczos, supervised_loss
 
     operator = HessianOperator(model, [batch], supervised_loss(nn.CrossEntropyLoss()))
-    found = lanczos(operator, k=K, which="LA", **how)
-    return sorted(found.eigenvalues.tolist(), reverse=True)
+    return sorted(lanczos(operator, k=K, which="LA", **how).eigenvalues.tolist(), reverse=True)
 
 
 ROWS: dict[str, tuple[str, Callable[..., Sequence[float]]]] = {

@@ -83,12 +83,11 @@ def differences(old: Any, new: Any, near: dict[str, float], path: str = "") -> l
     ``near`` is what :func:`math.isclose` takes: ``rel_tol``, ``abs_tol``.
     """
     if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
-        parts = [(key, old[key], new[key]) for key in old]
+        keys = list(old)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        parts = [(i, a, b) for i, (a, b) in enumerate(zip(old, new, strict=True))]
+        keys = list(range(len(old)))
     elif isinstance(old, float) and isinstance(new, float | int):
-        same = math.isclose(old, new, **near)
-        return [] if same else [f"{path}: {old:.6g}, now {new:.6g}"]
+        return [] if math.isclose(old, new, **near) else [f"{path}: {old:.6g}, now {new:.6g}"]
     else:
         return [] if old == new else [f"{path}: {old}, now {new}"]
-    return [line for key, a, b in parts for line in differences(a, b, near, f"{path} {key}")]
+    return [line for k in keys for line in differences(old[k], new[k], near, f"{path} {k}")]

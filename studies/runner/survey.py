@@ -124,9 +124,8 @@ def plain(figures: Any, digits: str = ".4f") -> Any:
 
     With ``digits=".4g"`` they have four digits in all, with ``""`` they are not rounded.
     """
-    text = json.dumps(figures, default=Tensor.tolist)
     return json.loads(
-        text,
+        json.dumps(figures, default=Tensor.tolist),
         parse_float=lambda number: float(f"{float(number):{digits}}"),
         parse_constant=lambda name: None if name == "NaN" else float(name),
     )

@@ -64,8 +64,7 @@ def digits() -> dict[str, Any]:
 
 def fraction_of(whole: Data, fraction: float, seed: int) -> Data:
     """Some of the digits to train on, other ones for each seed, preprocessed as if all were."""
-    size = whole.train.images.shape[2]
-    few = load_data("DIGITS", size=size, fraction=fraction, seed=seed)
+    few = load_data("DIGITS", size=whole.train.images.shape[2], fraction=fraction, seed=seed)
     return replace(few, mean=whole.mean, std=whole.std)
 
 

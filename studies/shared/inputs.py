@@ -1,8 +1,12 @@
-"""Images for surveys of the models that come with the package."""
+"""Images for surveys of the models that come with the package, and images that a study stores."""
 
+import base64
+import io
 from functools import cache
 
 import torch
+from PIL import Image
+from torch import Tensor
 
 from studies.runner.run import loaded, spread
 from vitlab.data import Split
@@ -18,3 +22,11 @@ def shuffled(data: str, number: int, part: str = "test") -> Split:
     """The same in another order: batches of what stands by class would be of one class."""
     images = pictures(data, number, part)
     return images[torch.randperm(len(images), generator=torch.Generator().manual_seed(0))]
+
+
+def encoded(pixels: Tensor, kind: str = "PNG", side: int = 0, quality: int = 90) -> str:
+    """Numbers from 0 to 1, ``[height, width]`` or with a last 3, as an image in base64."""
+    image, file = Image.fromarray((255 * pixels).round().byte().numpy()), io.BytesIO()
+    image = image.resize((side, side), Image.Resampling.LANCZOS) if side else image
+    image.save(file, kind, quality=quality)
+    return base64.b64encode(file.getvalue()).decode()

@@ -66,9 +66,8 @@ def pretrained(images: Tensor, seed: int) -> Filling:
 def masked_patches(seed: int) -> Figures:
     """Error of the filling, and accuracy of linear probes with few labels."""
     data = load_data("DIGITS")
-    train, test = (
-        part.images.float() / data.train.images.max() for part in (data.train, data.test)
-    )
+    white = data.train.images.max()
+    train, test = (part.images.float() / white for part in (data.train, data.test))
     model = pretrained(train, seed)
     torch.manual_seed(seed)
     fresh = Filling().eval()

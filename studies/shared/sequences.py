@@ -5,14 +5,16 @@ one pair, whose value is the answer. Where a pair is marked, its key is always t
 """
 
 import math
+from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from minivit.vit import MLP
+from studies.runner.survey import Figures
 from studies.shared.training import accuracy, optimise
 
 KEY, VALUES = 32, 8
@@ -103,3 +105,27 @@ def right(model: Reader, length: int, seed: int, marked: bool = False, **how: fl
     """The fraction of new sequences of this length that a reader answers right."""
     tokens, answers = pairs(COUNT, length, Generator().manual_seed(seed), marked)
     return accuracy(partial(model, **how), tokens, answers)
+
+
+@torch.no_grad()
+def by_length(model: Reader, lengths: Sequence[int]) -> Figures:
+    """What one reader of pairs does, over all lengths."""
+    figures: Figures = {"accuracy": [right(model, n, 10_000 + n) for n in lengths]}
+    if isinstance(model.mixing, Attending):
+        figures["weight"] = [on_the_pair(model, n) for n in lengths]
+        # Scores times log n over log 16: what spreads over n tokens is taken back.
+        logs = torch.tensor(lengths).log() / torch.tensor(LONGEST).log()
+        figures["sharpened"] = [
+            right(model, n, 10_000 + n, sharper=max(1.0, by))
+            for n, by in zip(lengths, logs.tolist(), strict=True)
+        ]
+    return figures
+
+
+def on_the_pair(model: Any, length: int) -> float:
+    """Mean weight of the question on the pair that it asks for."""
+    tokens, _ = pairs(250, length, Generator().manual_seed(length))
+    weights = model.mixing.weights(model.embed(tokens))
+    keys = tokens[..., :KEY]
+    pair = (keys[:, :-1] @ keys[:, -1:].mT)[..., 0].argmax(1)
+    return weights[torch.arange(len(pair)), pair].mean().item()

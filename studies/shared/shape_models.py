@@ -69,10 +69,8 @@ def new(kind: str) -> Model:
     """An untrained model, from torch's random numbers."""
     if kind == "resnet attention":
         return minivit.create("alternet_32px", **HYBRID)
-    vit = kind.startswith("vit")
-    model: Any = (
-        minivit.create("vit_32px", **VIT) if vit else minivit.create("resnet_32px", **RESNET)
-    )
+    name, sizes = ("vit_32px", VIT) if kind.startswith("vit") else ("resnet_32px", RESNET)
+    model: Any = minivit.create(name, **sizes)
     if kind == "vit none":
         return minivit.remove(model, "attention")
     if kind == "vit convolution":

@@ -34,8 +34,7 @@ def rates(run: Run, learning_rates: Sequence[float]) -> list[Run]:
 
 def variants(best: Run, seeds: Sequence[int], pictures: int = WHOLE, **recipe: Any) -> list[Run]:
     """The run that a search found, on fewer images and with some of its recipe changed."""
-    fraction = pictures / WHOLE
     return [
-        replace(best, fraction=fraction, recipe=replace(best.recipe, seed=seed, **recipe))
+        replace(best, fraction=pictures / WHOLE, recipe=replace(best.recipe, seed=seed, **recipe))
         for seed in seeds
     ]

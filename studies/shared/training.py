@@ -58,12 +58,9 @@ def optimise(
     fused: bool = False,
 ) -> None:
     """AdamW on a loss, a new one at every step; the rate warms up and falls to zero."""
-    optimiser = torch.optim.AdamW(
-        model.parameters(), rate, weight_decay=weight_decay, fused=fused or None
-    )
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, rate, total_steps=steps, pct_start=warm_up
-    )
+    weights = model.parameters()
+    optimiser = torch.optim.AdamW(weights, rate, weight_decay=weight_decay, fused=fused or None)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, steps, pct_start=warm_up)
     model.train()
     for _ in range(steps):
         value = loss()
