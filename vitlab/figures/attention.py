@@ -82,7 +82,9 @@ def look(
         rolled.set_title(f"rollout of all blocks: {patches.max():.2f}", fontsize="small")
         below.suptitle(f"heads of {layout.name}", fontsize="small")
         axes = list(below.subplots(down, across, squeeze=False).flat)
-        _draw(axes, background, heads, layout.grid, "head", fontsize="x-small")
+        _draw(axes, background, heads, layout.grid, "head")
+        for ax in axes:
+            ax.title.set_fontsize("x-small")
     return figure
 
 
@@ -122,22 +124,16 @@ def _panels(
     height = 1.6 * image.shape[1] / image.shape[2] + 0.3
     figure = Figure(figsize=(1.6 * across, height * down), layout="constrained")
     axes = list(figure.subplots(down, across, squeeze=False).flat)
-    _draw(axes, _scaled(image), values, grid, name, query)
+    _draw(axes, _scaled(image), values, grid, name, query=query)
     return figure
 
 
 def _draw(
-    axes: list[Axes],
-    picture: Tensor,
-    values: Float[Tensor, "panels patches"],
-    grid: Grid,
-    name: str,
-    query: int | None = None,
-    fontsize: str = "small",
+    axes: list[Axes], picture: Tensor, values: Tensor, grid: Grid, name: str, **how: Any
 ) -> None:
-    """Draws each row of values over the image, with its number and largest value as a title."""
+    """Overlays the image with each row of values; a title has its number and largest value."""
     for i, (ax, row) in enumerate(zip(axes, values, strict=False)):
-        overlay(ax, picture, row, grid, query=query)
-        ax.set_title(f"{name} {i}: {row.max():.2f}", fontsize=fontsize)
+        overlay(ax, picture, row, grid, **how)
+        ax.set_title(f"{name} {i}: {row.max():.2f}", fontsize="small")
     for ax in axes[len(values) :]:
         ax.set_axis_off()

@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
 
 import torch
 from jaxtyping import Float, Shaped
@@ -10,8 +12,9 @@ from torch import Tensor, nn
 from minivit.recording import record, runnable
 from vitlab.instruments.grids import Grid, maps_of, rows_and_columns
 from vitlab.instruments.layout import outside
-from vitlab.instruments.running import Images, batches, evaluating, expect
+from vitlab.instruments.running import Images, batches, entered, evaluating, expect
 
+Measure = Callable[[Tensor], Tensor]  # of patches [batch, rows, columns, dim]: a sum over images
 EXTRA = 8  # tokens besides the patches, at most, where nothing else is known
 
 
@@ -92,13 +95,14 @@ class Places:
 
 
 class Means:
-    """Means over images of a measure of patches ``[batch, rows, columns, dim]``, by name and place.
+    """Means over images of a measure of patches, by name and place."""
 
-    ``measure`` gives the sum over a batch.
-    """
-
-    def __init__(self, places: Places, measure: Callable[[Tensor], Tensor]) -> None:
-        self.places, self.measure = places, measure
+    def __init__(
+        self, model: nn.Module, images: Images, of: Measure, grid: Grid | None, batch_size: int
+    ) -> None:
+        self.model, self.measure = model, of
+        self.first, self.stream = batches(images, batch_size)
+        self.places = Places(model, self.first, grid)
         # Sums over images, and how many images there are.
         self.sums: dict[str, dict[str, tuple[Tensor, int]]] = defaultdict(dict)
 
@@ -108,5 +112,15 @@ class Means:
             measured = self.measure(self.places.split(x)[1]).cpu()
             self.sums[name][place] = total + measured, count + len(x)
 
-    def of(self, name: str) -> dict[str, Tensor]:
-        return {place: total / count for place, (total, count) in self.sums[name].items()}
+    def over(self, *hooks: AbstractContextManager[Any]) -> dict[str, dict[str, Tensor]]:
+        """The means of what hooks add while the model runs on all images."""
+        with evaluating(self.model), entered(hooks):
+            for batch in self.stream:
+                self.model(batch)
+        return self.result()
+
+    def result(self) -> dict[str, dict[str, Tensor]]:
+        return {
+            name: {place: total / count for place, (total, count) in sums.items()}
+            for name, sums in self.sums.items()
+        }

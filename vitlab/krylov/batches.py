@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from vitlab.calls import expect
+
 Operator = Callable[[Tensor], Tensor]  # a function of [batch, ...]; here mostly a linear one
 
 
@@ -47,14 +49,12 @@ def random_like(x: Float[Tensor, "*shape"], seed: int = 0) -> Float[Tensor, "*sh
 
 def check_batch(x: Tensor) -> None:
     """Refuses what is not a batch of points to differentiate at."""
-    if x.ndim < 2 or not x.numel():
-        raise ValueError(f"expected a batch [batch, ...], one entry or more: got {list(x.shape)}")
+    expect(x.ndim > 1 and x.numel(), "a batch [batch, ...], one entry or more", list(x.shape))
 
 
 def finite(x: Float[Tensor, "*shape"], what: str = "a linear map") -> Float[Tensor, "*shape"]:
     """The same numbers, such as a map's matrix before it is decomposed; refused if not finite."""
-    if not x.isfinite().all():
-        raise ValueError(f"expected {what} of finite numbers: got some that are not")
+    expect(x.isfinite().all(), f"{what} of finite numbers", "some that are not")
     return x
 
 
