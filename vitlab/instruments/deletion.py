@@ -17,6 +17,8 @@ from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.layout import layouts, same_tokens
 from vitlab.instruments.running import Classes, Images, batches, entered, evaluating, with_classes
 
+Scores = Float[Tensor, "batch patches"]
+
 
 def token_ablation(
     model: nn.Module,
@@ -76,9 +78,7 @@ def saliency(
     return torch.cat(rows)
 
 
-def patch_means(
-    maps: Float[Tensor, "batch height width"], grid: Grid
-) -> Float[Tensor, "batch patches"]:
+def patch_means(maps: Float[Tensor, "batch height width"], grid: Grid) -> Scores:
     """Averages maps of pixels over patches, in reading order."""
     rows, columns = rows_and_columns(grid)
     fits = maps.numel() and not (maps.shape[1] % rows or maps.shape[2] % columns)
@@ -98,7 +98,7 @@ class DeletionCurves:
 def deletion_curves(
     model: nn.Module,
     images: Images,
-    scores: Float[Tensor, "batch patches"],
+    scores: Scores,
     classes: Classes | None = None,
     *,
     grid: Grid,

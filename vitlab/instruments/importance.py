@@ -107,7 +107,7 @@ def _scores(
             answers = [logits(model, batch)]
             true = class_of(answers[0]).cpu()
             for name, head in parts:
-                with without(model, name, head, new.get(name)):
+                with without(model, name, head, new.get(name, 0)):
                     answers.append(logits(model, batch))
         logs = torch.stack(answers).double().log_softmax(-1).cpu()  # [1 + parts, b, classes]
         sums[0] -= logs[:, torch.arange(len(batch)), true].sum(1)
@@ -117,15 +117,13 @@ def _scores(
 
 
 def without(
-    model: nn.Module, name: str, head: int | None = None, instead: Tensor | None = None
+    model: nn.Module, name: str, head: int | None = None, instead: Tensor | int = 0
 ) -> AbstractContextManager[None]:
     """Switches off a part, of attention weights one head: zeros go on, or what stands instead."""
 
     def off(output: Any) -> Any:
         old = tensors_in(output)[0]
-        new = torch.zeros_like(old)
-        if instead is not None:
-            new += instead
+        new = torch.zeros_like(old).add_(instead)
         if head is not None:
             others = torch.arange(old.shape[1], device=old.device) != head
             new[:, others] = old[:, others]

@@ -1,7 +1,6 @@
 """What named parts of a model give for images, and where in the image it is."""
 
 from collections import defaultdict
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -13,8 +12,8 @@ from minivit.recording import record, runnable
 from vitlab.instruments.grids import Grid, maps_of, rows_and_columns
 from vitlab.instruments.layout import outside
 from vitlab.instruments.running import Images, batches, entered, evaluating, expect
+from vitlab.krylov.batches import Operator
 
-Measure = Callable[[Tensor], Tensor]  # of patches [batch, rows, columns, dim]: a sum over images
 EXTRA = 8  # tokens besides the patches, at most, where nothing else is known
 
 
@@ -40,11 +39,7 @@ def representations(
 
 
 def collected(
-    model: nn.Module,
-    images: Images,
-    names: tuple[str, ...],
-    read: Callable[[Tensor], Tensor],
-    batch_size: int,
+    model: nn.Module, images: Images, names: tuple[str, ...], read: Operator, batch_size: int
 ) -> dict[str, Tensor]:
     """What ``read`` makes of each named module's output, for all images, on the CPU."""
     parts: dict[str, list[Tensor]] = {}
@@ -95,10 +90,13 @@ class Places:
 
 
 class Means:
-    """Means over images of a measure of patches, by name and place."""
+    """Means over images of a measure of patches, by name and place.
+
+    The measure gives a sum over a batch of patches, ``[batch, rows, columns, dim]``.
+    """
 
     def __init__(
-        self, model: nn.Module, images: Images, of: Measure, grid: Grid | None, batch_size: int
+        self, model: nn.Module, images: Images, of: Operator, grid: Grid | None, batch_size: int
     ) -> None:
         self.model, self.measure = model, of
         self.first, self.stream = batches(images, batch_size)

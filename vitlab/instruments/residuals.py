@@ -21,6 +21,7 @@ from vitlab.instruments.running import Images, batches, entered, evaluating, exp
 
 Report = Callable[[str, Tensor, Tensor], None]  # of a module's name, its branch, and the skip
 Calls = list[tuple[str, int]]  # of modules, by name and number of parameters
+Name = Callable[[Calls], str]  # of a branch, by the modules called for it
 
 
 def largest(calls: Calls) -> str:
@@ -36,9 +37,8 @@ def last(calls: Calls) -> str:
 class _Frame:
     """The tensors of one running module: its inputs, and its parts' inputs and outputs."""
 
-    def __init__(self, name: Callable[[Calls], str], report: Report) -> None:
-        self.name = name  # of a branch, by the parts that ran
-        self.report = report
+    def __init__(self, name: Name, report: Report) -> None:
+        self.name, self.report = name, report
         self.tensors: list[tuple[Tensor, int]] = []  # and how many parts had run by then
         self.calls: Calls = []
 
@@ -75,9 +75,7 @@ class _Frame:
 
 
 @contextmanager
-def residuals(
-    model: nn.Module, report: Report, name: Callable[[Calls], str] = largest
-) -> Iterator[None]:
+def residuals(model: nn.Module, report: Report, name: Name = largest) -> Iterator[None]:
     """Reports every residual connection of a model that runs in the block, in order.
 
     ``report`` gets a name, that of the largest module called for the branch, the branch and the
@@ -108,9 +106,7 @@ def residuals(
         yield
 
 
-def branches(
-    model: nn.Module, images: Tensor, name: Callable[[Calls], str] = largest, *, axes: int = 0
-) -> list[str]:
+def branches(model: nn.Module, images: Tensor, name: Name = largest, *, axes: int = 0) -> list[str]:
     """Names the modules whose output, of so many axes or more, is added to their input."""
     names: list[str] = []
 

@@ -141,16 +141,15 @@ def _paths(
         reads.append(found.of(model, batch))
     matrices = [torch.cat(parts) for parts in zip(*rows, strict=True)]
     _, *starts = accumulate(merges, lambda x, merge: _merged(merge, x), initial=less * eye)
-    onto, patches = torch.cat(reads), []
+    shares = onto = torch.cat(reads)
+    patches = []
     for matrix, start, merge in [*zip(matrices, starts, merges, strict=True)][::-1]:
         owed = torch.einsum("b i, b i j -> b j", onto, matrix - start)
         patches.append(owed[:, at[0].where])
         onto = onto if merge is None else onto @ merge
     names, alike = tuple(layout.name for layout in at), all(merge is None for merge in merges)
     together = torch.stack(matrices) if alike else tuple(matrices)
-    return Paths(
-        names, together, torch.stack(patches[::-1]), at[0].grid, at[0].extra, torch.cat(reads)
-    )
+    return Paths(names, together, torch.stack(patches[::-1]), at[0].grid, at[0].extra, shares)
 
 
 def _merged(merge: Tensor | None, rows: Tensor) -> Tensor:

@@ -8,10 +8,11 @@ from torch import Tensor
 
 from vitlab.calls import expect
 
-Operator = Callable[[Tensor], Tensor]  # a function of [batch, ...]; here mostly a linear one
+Batch = Float[Tensor, "batch ..."]  # of independent entries
+Operator = Callable[[Tensor], Tensor]  # a function of a batch; here mostly a linear one
 
 
-def norms(x: Float[Tensor, "batch ..."]) -> Float[Tensor, " batch"]:
+def norms(x: Batch) -> Float[Tensor, " batch"]:
     """The Euclidean length of each entry."""
     return torch.linalg.vector_norm(x.flatten(1), dim=1)
 
