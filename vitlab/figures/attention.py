@@ -100,8 +100,7 @@ def _heads(
     where = list(layout.where)
     if query is not None:
         (row, column), (rows, columns) = query, layout.grid
-        inside = 0 <= row < rows and 0 <= column < columns
-        expect(inside, f"a patch of {rows} x {columns}", query)
+        expect(0 <= row < rows and 0 <= column < columns, f"a patch of {rows} x {columns}", query)
         looks = weights[0, :, where[row * columns + column]]
     else:
         (read,) = reading(model, images, blocks[-1]).of(model, images)

@@ -76,18 +76,13 @@ class Watch(AttentionListener):
         if any(run.again for run in self.told().values()):
             self.found.pop()
         depth = self._block()
+        name, _ = self.frames[depth]
         met = [tensor for _, tensors in self.frames[depth:] for tensor in tensors]
-        count = self.counts.get(self.frames[depth][0], weights.shape[-1])
-        tokens = (tokens_of(tensor, count) for tensor in met)
-        attention = Attention(
-            self.frames[depth][0],
-            weights.shape,
-            next((rows.clone() for rows in tokens if rows is not None), torch.empty(0, 0)),
-            list(met[0].shape) if met else [],
-            tuple(self.maps),
-            weights[:0] if self.found else weights.clone(),
-        )
-        self.found.append(attention)
+        tokens = (tokens_of(x, self.counts.get(name, weights.shape[-1])) for x in met)
+        seen = next((rows.clone() for rows in tokens if rows is not None), torch.empty(0, 0))
+        read = list(met[0].shape) if met else []
+        own = weights[:0] if self.found else weights.clone()
+        self.found.append(Attention(name, weights.shape, seen, read, tuple(self.maps), own))
         if self.first:
             raise Reached(None)
         return weights
@@ -109,10 +104,8 @@ class Watch(AttentionListener):
             self.model(images[:1])
         if not self.found and self.others:
             name, shape = self.others.popitem()  # the innermost
-            raise ValueError(
-                f"expected {AXES}: the softmax in {name!r} has {list(shape)}, in which heads and "
-                "images cannot be told apart"
-            )
+            apart = f"{list(shape)}, in which heads and images cannot be told apart"
+            raise ValueError(f"expected {AXES}: the softmax in {name!r} has {apart}")
         if not self.found:
             none = "computes no attention between tokens: there is none to measure"
             raise ValueError(f"{type(self.model).__name__} {none}")

@@ -1,6 +1,4 @@
-"""The blocks of a model from any library: what its head would predict after each of them, and the
-norms of their tokens, of which some stand out: artefacts, registers.
-"""
+"""A model's blocks: what its head would predict after each, and norms of tokens that stand out."""
 
 from dataclasses import dataclass
 from functools import partial

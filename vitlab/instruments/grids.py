@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from minivit.hooks import after
 from minivit.patches import pair
+from minivit.shapes import Grid as Grid
 from vitlab.instruments.running import entered, expect
 
-Grid = tuple[int, int]  # rows and columns
 Centres = tuple[tuple[float, float], ...]  # along each axis the first position's centre, the step
 
 

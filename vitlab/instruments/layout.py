@@ -161,11 +161,11 @@ def attention_weights(
     for batch in images:
         with evaluating(model), record(model, *names) as seen:
             model(batch)
-        checked = [checked_weights(seen, layout, len(batch), shared=True) for layout in at]
+        checked = [weights_in(seen, layout, len(batch), shared=True) for layout in at]
         yield [weights.expand(max(len(batch), len(weights)), -1, -1, -1) for weights in checked]
 
 
-def checked_weights(
+def weights_in(
     seen: dict[str, Tensor], layout: Layout, count: int, *, shared: bool = False
 ) -> Float[Tensor, "batch heads tokens tokens"]:
     """A layout's attention weights for so many images, or for all of them one, if that may be.

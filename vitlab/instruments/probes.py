@@ -117,8 +117,6 @@ def probes(
     def mean(x: Tensor) -> Tensor:
         return x if x.ndim == 2 else places.split(x)[1].flatten(1, 2).mean(1)
 
-    features, test_features = (
-        collected(model, images, names, mean, batch_size) for images, _ in (train, test)
-    )
-    pairs = ((name, (x, train[1]), (test_features[name], test[1])) for name, x in features.items())
-    return {name: probe(known, new) for name, known, new in pairs}
+    features = collected(model, train[0], names, mean, batch_size)
+    unseen = collected(model, test[0], names, mean, batch_size)
+    return {name: probe((x, train[1]), (unseen[name], test[1])) for name, x in features.items()}

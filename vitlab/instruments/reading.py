@@ -78,9 +78,7 @@ def _asked(last: Layout, got: str) -> tuple[str, str]:
 def _differentiated(
     model: nn.Module, image: Tensor, last: Layout, zeros: list[nn.Linear]
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """The gradient at the last block's tokens, [tokens, dim], and at attention after them, where
-    the output depends on it.
-    """
+    """Slopes at the last block's tokens, [tokens, dim], and of attention after it, if not zero."""
     leaves: list[Tensor] = []
     earlier: set[str] = set()
 

@@ -19,8 +19,7 @@ EXTRA = 8  # tokens besides the patches, at most, where nothing else is known
 
 def named(model: nn.Module, names: tuple[str, ...]) -> None:
     """Refuses to be given no name, with one of the model's own as an example."""
-    example = list(runnable(model))[-1]
-    expect(names, f"names of modules, such as {example!r}", "none")
+    expect(names, f"names of modules, such as {list(runnable(model))[-1]!r}", "none")
 
 
 def representations(
@@ -83,10 +82,8 @@ class Places:
                 rows, columns = self.grids[-1]
                 if 0 < (first := x.shape[1] - rows * columns) <= EXTRA:
                     return x[:, :first], x[:, first:].unflatten(1, (rows, columns))
-        raise ValueError(
-            f"{list(x.shape)} is neither tokens of a known grid nor a map of a known size: give "
-            f"grid=(rows, columns); known are {sorted(self.maps)}"
-        )
+        what = "neither tokens of a known grid nor a map of a known size: give grid=(rows, columns)"
+        raise ValueError(f"{list(x.shape)} is {what}; known are {sorted(self.maps)}")
 
 
 class Means:

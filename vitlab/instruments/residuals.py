@@ -65,9 +65,8 @@ class _Frame:
         """Reports the last two branches, if a tensor is the sum of both and what was there."""
         *skips, (one, first), (two, second) = tensors
         for skip, calls in reversed(skips):
-            if skip.shape == one.shape == two.shape == total.shape and any(
-                torch.equal(total, added) for added in (skip + one + two, skip + (one + two))
-            ):
+            same = skip.shape == one.shape == two.shape == total.shape
+            if same and any(torch.equal(total, x) for x in (skip + one + two, skip + (one + two))):
                 self.report(self.name(self.calls[calls:first]), one, skip)
                 self.report(self.name(self.calls[first:second]), two, skip)
                 return True

@@ -14,13 +14,7 @@ from minivit.recording import record, weights_of
 from minivit.replacing import replace
 from vitlab.calls import logits
 from vitlab.instruments.grids import Grid
-from vitlab.instruments.layout import (
-    Layout,
-    attention_weights,
-    checked_weights,
-    layouts,
-    same_tokens,
-)
+from vitlab.instruments.layout import Layout, attention_weights, layouts, same_tokens, weights_in
 from vitlab.instruments.reading import reading
 from vitlab.instruments.running import Classes, Images, batches, evaluating, expect, with_classes
 
@@ -66,8 +60,7 @@ def rollout(
             mixed = (1 - identity) * mean + identity * torch.eye(mean.shape[-1])
             yield mixed / mixed.sum(-1, keepdim=True)
 
-    pairs = ((batch, factors(batch)) for batch in stream)
-    paths = _paths(model, first, at, read, pairs)
+    paths = _paths(model, first, at, read, ((batch, factors(batch)) for batch in stream))
     return dataclasses.replace(paths, patches=paths.patches / paths.patches.sum(-1, keepdim=True))
 
 
@@ -100,7 +93,7 @@ def relevance(
         with evaluating(model), torch.enable_grad(), record(model, *names) as seen, tracked:
             scores = logits(model, batch.detach().clone().requires_grad_())
             watched = scores.gather(1, class_of(scores)[:, None]).sum()
-            weights = [checked_weights(seen, layout, len(batch)) for layout in at]
+            weights = [weights_in(seen, layout, len(batch)) for layout in at]
             slopes = torch.autograd.grad(watched, weights, materialize_grads=True)
         for layout, a, slope in zip(at, weights, slopes, strict=True):
             products = a.detach().double() * slope.double()  # [b, heads, tokens, tokens]

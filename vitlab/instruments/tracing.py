@@ -50,9 +50,7 @@ def changed_tokens(base: Attention, other: Attention) -> list[int]:
 def in_reading_order(
     watch: Watch, noise: Tensor, base: Attention, grid: Grid, where: list[int]
 ) -> list[int]:
-    """Sorts the tokens ``where`` by their patches; where these overlap, a token's bits are its
-    neighbours', too.
-    """
+    """Sorts tokens by their patches; where these overlap, a token has its neighbours' bits, too."""
     y, x = watch.centres(grid)
     count = grid[0] * grid[1]
     rows, columns = (

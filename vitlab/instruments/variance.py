@@ -1,8 +1,4 @@
-"""How features differ from position to position, at each layer: their variance, and their waves.
-
-The variance is that of Park & Kim (2022), figure 9; waves are those of
-:mod:`vitlab.instruments.frequency`.
-"""
+"""How features differ from position to position: Park & Kim (2022), figure 9, and their waves."""
 
 from dataclasses import dataclass
 from functools import partial
