@@ -36,7 +36,7 @@ def attention_overlay(
     images = image.view(1, *image.shape[-3:])
     layout, patches = _heads(model, images, block, query, grid)
     index = None if query is None else query[0] * layout.grid[1] + query[1]
-    return _panels(images[0], patches, layout.grid, "head", index)
+    return _panels(images[0], patches, layout.grid, "head", query=index)
 
 
 def rollout_overlay(model: nn.Module, image: Image, *, grid: Grid | None = None) -> Figure:
@@ -82,7 +82,9 @@ def look(
         rolled.set_title(f"rollout of all blocks: {patches.max():.2f}", fontsize="small")
         below.suptitle(f"heads of {layout.name}", fontsize="small")
         axes = list(below.subplots(down, across, squeeze=False).flat)
-        _draw(axes, background, heads, layout.grid, "head", fontsize="x-small")
+        _draw(axes, background, heads, layout.grid, "head")
+        for ax in axes:
+            ax.title.set_fontsize("x-small")
     return figure
 
 
@@ -98,8 +100,7 @@ def _heads(
     where = list(layout.where)
     if query is not None:
         (row, column), (rows, columns) = query, layout.grid
-        inside = 0 <= row < rows and 0 <= column < columns
-        expect(inside, f"a patch of {rows} x {columns}", query)
+        expect(0 <= row < rows and 0 <= column < columns, f"a patch of {rows} x {columns}", query)
         looks = weights[0, :, where[row * columns + column]]
     else:
         (read,) = reading(model, images, blocks[-1]).of(model, images)
@@ -114,30 +115,20 @@ def _scaled(image: Tensor) -> Float[Tensor, "channels height width"]:
     return (image - low) / (high - low).clamp(min=torch.finfo(image.dtype).tiny)
 
 
-def _panels(
-    image: Tensor, values: Tensor, grid: Grid, name: str, query: int | None = None
-) -> Figure:
+def _panels(image: Tensor, values: Tensor, grid: Grid, name: str, **how: Any) -> Figure:
     """One panel for each row of values, [panels, patches]."""
     across, down = min(len(values), ACROSS), -(-len(values) // ACROSS)
     height = 1.6 * image.shape[1] / image.shape[2] + 0.3
     figure = Figure(figsize=(1.6 * across, height * down), layout="constrained")
     axes = list(figure.subplots(down, across, squeeze=False).flat)
-    _draw(axes, _scaled(image), values, grid, name, query)
+    _draw(axes, _scaled(image), values, grid, name, **how)
     return figure
 
 
-def _draw(
-    axes: list[Axes],
-    picture: Tensor,
-    values: Float[Tensor, "panels patches"],
-    grid: Grid,
-    name: str,
-    query: int | None = None,
-    fontsize: str = "small",
-) -> None:
-    """Draws each row of values over the image, with its number and largest value as a title."""
-    for i, (ax, row) in enumerate(zip(axes, values, strict=False)):
-        overlay(ax, picture, row, grid, query=query)
-        ax.set_title(f"{name} {i}: {row.max():.2f}", fontsize=fontsize)
-    for ax in axes[len(values) :]:
+def _draw(axes: list[Axes], image: Tensor, rows: Tensor, grid: Grid, name: str, **how: Any) -> None:
+    """Overlays the image with each row of values; a title has its number and largest value."""
+    for i, (ax, row) in enumerate(zip(axes, rows, strict=False)):
+        overlay(ax, image, row, grid, **how)
+        ax.set_title(f"{name} {i}: {row.max():.2f}", fontsize="small")
+    for ax in axes[len(rows) :]:
         ax.set_axis_off()

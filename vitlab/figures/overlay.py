@@ -50,8 +50,7 @@ def overlay(
     strongest colour, by default the largest.
     """
     height, width = picture.shape[-2:]
-    grey = numbers(picture).mean(0)
-    ax.imshow(grey.numpy(), cmap="gray", vmin=0, vmax=1)
+    ax.imshow(numbers(picture).mean(0).numpy(), cmap="gray", vmin=0, vmax=1)
     strongest = values.max().item() if vmax is None else vmax
     fractions = heat(values, grid, (height, width)) / (strongest or 1)
     # Where a patch has a small value, the image shows through.

@@ -5,12 +5,12 @@ A new instrument is its file and its name here, which is one of :mod:`vitlab` to
 # ruff: noqa: F401
 
 from vitlab import boundary
-from vitlab.instruments.blocks import logit_lens
+from vitlab.instruments.blocks import logit_lens, token_norms
 from vitlab.instruments.curvature import batch_maxima, curvature, filter_normalised, landscape
 from vitlab.instruments.deletion import deletion_curves, patch_means, saliency, token_ablation
 from vitlab.instruments.density import density
 from vitlab.instruments.dictionary import learn_dictionary
-from vitlab.instruments.distance import attention_distance
+from vitlab.instruments.distance import attention_distance, receptive_field
 from vitlab.instruments.ensembles import cue_conflict, ensemble, position_ensembles
 from vitlab.instruments.filters import (
     cosine_basis,
@@ -21,13 +21,10 @@ from vitlab.instruments.filters import (
     subspace_overlap,
 )
 from vitlab.instruments.frequency import band_noise, band_pass, high_pass, log_amplitude, low_pass
-from vitlab.instruments.frequency_by_layer import layer_frequencies, stream_frequencies
 from vitlab.instruments.importance import Importance, branch_importance, head_importance
 from vitlab.instruments.localisation import Localisation, localisation, readable
-from vitlab.instruments.norms import token_norms
 from vitlab.instruments.positions import place_recovery, position_similarity, position_table
 from vitlab.instruments.probes import Ridge, probe, probes, ridge
-from vitlab.instruments.receptive_field import receptive_field
 from vitlab.instruments.residuals import branch_ratios
 from vitlab.instruments.rollout import relevance, rollout
 from vitlab.instruments.similarity import CKA, cka, linear_cka
@@ -39,7 +36,12 @@ from vitlab.instruments.smoothing import (
     mean_attention,
 )
 from vitlab.instruments.spectra import spectrum
-from vitlab.instruments.variance import branch_variance, feature_variance
+from vitlab.instruments.variance import (
+    branch_variance,
+    feature_variance,
+    layer_frequencies,
+    stream_frequencies,
+)
 from vitlab.instruments.weights import WeightLoss
 
 globals().update(boundary.guarded(globals()))

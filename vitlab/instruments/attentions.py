@@ -4,10 +4,11 @@ Each attention belongs to the block that it runs in, and its tokens are what the
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -17,7 +18,7 @@ from minivit.listening import AttentionListener, Inside, Running
 from minivit.recording import runnable, tensors_in
 from vitlab.calls import Reached
 from vitlab.instruments.grids import Centres, Grid, centres_of, maps_of
-from vitlab.instruments.running import evaluating, expect
+from vitlab.instruments.running import entered, evaluating, expect
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +27,10 @@ class Attention:
 
     name: str  # of the block, inside which the attention weights are recorded
     shape: tuple[int, ...]  # of the weights for one image, [1, heads, tokens, tokens]
-    tokens: Float[Tensor, "tokens dim"] | None  # before the attention; None where none were seen
+    tokens: Float[Tensor, "seen dim"]  # before the attention; none where none were seen
     read: list[int]  # shape of the block's input
     maps: tuple[Grid, ...]  # rows and columns of the feature maps before
-    weights: Tensor | None  # of that shape, for the first attention only
+    weights: Tensor  # of that shape, for the first attention only
 
     @property
     def heads(self) -> int:
@@ -75,18 +76,13 @@ class Watch(AttentionListener):
         if any(run.again for run in self.told().values()):
             self.found.pop()
         depth = self._block()
+        name, _ = self.frames[depth]
         met = [tensor for _, tensors in self.frames[depth:] for tensor in tensors]
-        count = self.counts.get(self.frames[depth][0], weights.shape[-1])
-        tokens = (tokens_of(tensor, count) for tensor in met)
-        attention = Attention(
-            self.frames[depth][0],
-            weights.shape,
-            next((rows.clone() for rows in tokens if rows is not None), None),
-            list(met[0].shape) if met else [],
-            tuple(self.maps),
-            None if self.found else weights.clone(),
-        )
-        self.found.append(attention)
+        tokens = (tokens_of(x, self.counts.get(name, weights.shape[-1])) for x in met)
+        seen = next((rows.clone() for rows in tokens if rows is not None), torch.empty(0, 0))
+        read = list(met[0].shape) if met else []
+        own = weights[:0] if self.found else weights.clone()
+        self.found.append(Attention(name, weights.shape, seen, read, tuple(self.maps), own))
         if self.first:
             raise Reached(None)
         return weights
@@ -108,15 +104,11 @@ class Watch(AttentionListener):
             self.model(images[:1])
         if not self.found and self.others:
             name, shape = self.others.popitem()  # the innermost
-            raise ValueError(
-                f"expected {AXES}: the softmax in {name!r} has {list(shape)}, in which heads and "
-                "images cannot be told apart"
-            )
+            apart = f"{list(shape)}, in which heads and images cannot be told apart"
+            raise ValueError(f"expected {AXES}: the softmax in {name!r} has {apart}")
         if not self.found:
-            kind = type(self.model).__name__
-            raise ValueError(
-                f"{kind} computes no attention between tokens: there is none to measure"
-            )
+            none = "computes no attention between tokens: there is none to measure"
+            raise ValueError(f"{type(self.model).__name__} {none}")
         names = [attention.name for attention in self.found]
         expect(len(set(names)) == len(names), "one attention in a block", names)
         return list(self.found)
@@ -126,14 +118,10 @@ class Watch(AttentionListener):
 def watching(model: nn.Module, images: Tensor) -> Iterator[Watch]:
     """Watches a model, in evaluation mode, on images of one size."""
     size = (images.shape[-2], images.shape[-1])
-    with ExitStack() as stack:
-        stack.enter_context(evaluating(model))
-        maps = stack.enter_context(maps_of(model))
-        watch = Watch(model, maps, stack.enter_context(centres_of(model, size)))
-        for name, module in runnable(model).items():
-            stack.enter_context(watch.within(module, name))
-        stack.enter_context(listening(watch))
-        yield watch
+    with evaluating(model), maps_of(model) as maps, centres_of(model, size) as centres:
+        watch, modules = Watch(model, maps, centres), runnable(model).items()
+        with entered(watch.within(module, name) for name, module in modules), listening(watch):
+            yield watch
 
 
 def tokens_of(x: Tensor, count: int) -> Float[Tensor, "tokens dim"] | None:

@@ -1,39 +1,41 @@
-"""The blocks of a model from any library, and what its head would predict after each of them."""
+"""A model's blocks: what its head would predict after each, and norms of tokens that stand out."""
 
-from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 from torch import Tensor, nn
 
 from minivit.hooks import after, before
 from minivit.recording import record, runnable, tensors_in
 from minivit.replacing import replace
 from vitlab.calls import expect, logits
-from vitlab.instruments.grids import maps_of
-from vitlab.instruments.running import Images, batches, evaluating
+from vitlab.instruments.grids import Grid, maps_of
+from vitlab.instruments.representations import Places, representations
+from vitlab.instruments.running import Images, batches, entered, evaluating
 
 
 def row_of_blocks(model: nn.Module, images: Tensor) -> list[str]:
     """Names the blocks: the longest outermost sequence of modules from tokens to tokens."""
     ran: list[str] = []
     ends: dict[str, tuple[Tensor, Tensor]] = {}  # a module's input and output
-    with evaluating(model), ExitStack() as stack:
-        for name, module in runnable(model).items():
-            parent = model.get_submodule(name.rpartition(".")[0])
-            if not name or not isinstance(parent, nn.ModuleList | nn.Sequential):
-                continue
 
-            def keep(module: nn.Module, args: Any, output: Any, name: str = name) -> None:
-                read, given = (tensors_in(x) for x in (args, output))
-                shapes = [t.shape for t in given]
-                if [t.shape for t in read[:1]] == shapes and len(shapes[0]) == 3:
-                    ran.append(name)
-                    ends[name] = read[0].clone(), given[0].clone()
+    def keep(name: str, module: nn.Module, args: Any, output: Any) -> None:
+        read, given = (tensors_in(x) for x in (args, output))
+        shapes = [t.shape for t in given]
+        if [t.shape for t in read[:1]] == shapes and len(shapes[0]) == 3:
+            ran.append(name)
+            ends[name] = read[0].clone(), given[0].clone()
 
-            stack.enter_context(after(module, keep))
+    def listed(name: str) -> bool:
+        row = model.get_submodule(name.rpartition(".")[0])
+        return bool(name) and isinstance(row, nn.ModuleList | nn.Sequential)
+
+    modules = runnable(model).items()
+    hooks = (after(module, partial(keep, name)) for name, module in modules if listed(name))
+    with evaluating(model), entered(hooks):
         model(images[:1])
     outer = [name for name in ran if not any(name.startswith(f"{other}.") for other in ran)]
     rows: list[list[str]] = []
@@ -100,3 +102,64 @@ def logit_lens(
         expect(follows, what, "others")
         columns.append(torch.stack(rows).double().cpu())
     return LogitLens(("embedding", *names), torch.cat(columns, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class TokenNorms:
+    """Euclidean norms of the tokens that layers give."""
+
+    names: tuple[str, ...]  # of the layers, in the order they run
+    patches: Float64[Tensor, "names batch rows columns"]
+    extra: Float64[Tensor, "names batch extra"]  # class token, registers
+    factor = 3  # how many medians make an outlier
+
+    @property
+    def ratio(self) -> Float64[Tensor, "names batch rows columns"]:
+        """Norms of patches over the layer's median, of the patches of all images."""
+        return self.patches / self.patches.flatten(1).median(1).values[:, None, None, None]
+
+    @property
+    def outliers(self) -> Bool[Tensor, "names batch rows columns"]:
+        """Patches whose norm is more than ``factor`` medians."""
+        return self.ratio > self.factor
+
+    @property
+    def fraction(self) -> Float64[Tensor, "names"]:
+        """Of outliers among the patches, 0 throughout in a model without high-norm tokens."""
+        return self.outliers.double().mean((1, 2, 3))
+
+    @property
+    def largest(self) -> Float64[Tensor, "names"]:
+        """How far the largest stands out in each layer, as a ratio."""
+        return self.ratio.amax((1, 2, 3))
+
+    @property
+    def places(self) -> Float64[Tensor, "names rows columns"]:
+        """In how many of the images, as a fraction, the patch at each position is an outlier."""
+        return self.outliers.double().mean(1)
+
+    @property
+    def first(self) -> str | None:
+        """The first layer with an outlier, if there is one."""
+        return next((n for n, x in zip(self.names, self.outliers, strict=True) if x.any()), None)
+
+
+def token_norms(
+    model: nn.Module, images: Images, *, grid: Grid | None = None, batch_size: int = 16
+) -> TokenNorms:
+    """Measures the norm of every token after every block, and which patches stand out by theirs.
+
+    Darcet et al. (2024) find in large models a few patches, about 2 %, with roughly ten times the
+    norm of the others. Here it is more than 3 times the median of all patches at that depth, midway
+    between 1 and 10 on a logarithmic scale.
+    """
+    first, stream = batches(images, batch_size)
+    names = tuple(row_of_blocks(model, first))
+    places = Places(model, first, grid)
+    norms: tuple[list[Tensor], list[Tensor]] = [], []  # of others and of patches, by batch
+    for batch in stream:
+        tokens = [places.split(x) for x in representations(model, batch, names).values()]
+        for by_batch, kind in zip(norms, zip(*tokens, strict=True), strict=True):
+            by_batch.append(torch.stack([x.double().norm(dim=-1).cpu() for x in kind]))
+    extra, patches = (torch.cat(by_batch, 1) for by_batch in norms)
+    return TokenNorms(names, patches, extra)

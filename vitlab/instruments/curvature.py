@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from vitlab.instruments.running import Classes, Images, expect
 from vitlab.instruments.weights import WeightLoss
-from vitlab.krylov.batches import random_like
+from vitlab.krylov.batches import or_one, random_like
 from vitlab.krylov.methods import lanczos
 
 
@@ -157,6 +157,5 @@ def filter_normalised(loss: WeightLoss, direction: Float[Tensor, "1 n"]) -> Floa
             parts.append(torch.zeros_like(part).flatten())
             continue
         lengths, drawn = (t.flatten(1).norm(dim=1, keepdim=True) for t in (own[name], part))
-        scale = lengths / torch.where(drawn > 0, drawn, 1)
-        parts.append((part.flatten(1) * scale).flatten())
+        parts.append((part.flatten(1) * (lengths / or_one(drawn))).flatten())
     return torch.cat(parts)[None]

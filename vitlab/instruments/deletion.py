@@ -1,7 +1,6 @@
 """Which patches a logit depends on, by deleted tokens and by gradients, and if that is right."""
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +12,12 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
 from minivit.hooks import before
-from vitlab.calls import logits
+from vitlab.calls import expect, logits
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.layout import layouts, same_tokens
-from vitlab.instruments.running import Classes, Images, batches, evaluating, expect, with_classes
+from vitlab.instruments.running import Classes, Images, batches, entered, evaluating, with_classes
+
+Scores = Float[Tensor, "batch patches"]
 
 
 def token_ablation(
@@ -41,10 +42,9 @@ def token_ablation(
             which = class_of(whole)[:, None]
             without = []
             for token in tokens.where:
-                with ExitStack() as stack:
-                    for layout in at:  # in the first block, and in the masks of all blocks
-                        block = model.get_submodule(layout.name)
-                        stack.enter_context(before(block, _deleting(token, tokens.tokens)))
+                delete = _deleting(token, tokens.tokens)
+                # In the first block, and in the masks of all blocks.
+                with entered(before(model.get_submodule(layout.name), delete) for layout in at):
                     without.append(logits(model, batch).gather(1, which))
         rows.append((whole.gather(1, which) - torch.cat(without, 1)).double().cpu())
     return torch.cat(rows)
@@ -78,9 +78,7 @@ def saliency(
     return torch.cat(rows)
 
 
-def patch_means(
-    maps: Float[Tensor, "batch height width"], grid: Grid
-) -> Float[Tensor, "batch patches"]:
+def patch_means(maps: Float[Tensor, "batch height width"], grid: Grid) -> Scores:
     """Averages maps of pixels over patches, in reading order."""
     rows, columns = rows_and_columns(grid)
     fits = maps.numel() and not (maps.shape[1] % rows or maps.shape[2] % columns)
@@ -100,7 +98,7 @@ class DeletionCurves:
 def deletion_curves(
     model: nn.Module,
     images: Images,
-    scores: Float[Tensor, "batch patches"],
+    scores: Scores,
     classes: Classes | None = None,
     *,
     grid: Grid,

@@ -15,6 +15,7 @@ from vitlab.instruments.probes import ridge
 from vitlab.instruments.representations import Places, collected
 from vitlab.instruments.running import known
 
+Labels = Int64[Tensor, "batch"]  # a class for each image
 PENALTY = 1e-3  # of the ridge regression from positions to classes
 
 
@@ -29,9 +30,7 @@ class Ensemble:
     together_accuracy: float
 
 
-def ensemble(
-    predictions: Shaped[Tensor, "members batch classes"], labels: Int64[Tensor, "batch"]
-) -> Ensemble:
+def ensemble(predictions: Shaped[Tensor, "members batch classes"], labels: Labels) -> Ensemble:
     """Compares several predictions of the same labels with their mean."""
     p = predictions.double()
     mean, targets = p.mean(0), F.one_hot(known(labels, p[0]), p.shape[2]).double()
@@ -87,11 +86,7 @@ class CueConflict:
         return self.shape / decided if decided else float("nan")
 
 
-def cue_conflict(
-    answers: Int64[Tensor, " batch"],
-    shapes: Int64[Tensor, " batch"],
-    textures: Int64[Tensor, " batch"],
-) -> CueConflict:
+def cue_conflict(answers: Labels, shapes: Labels, textures: Labels) -> CueConflict:
     """Counts answers by shape and by texture, after Geirhos et al. (2019).
 
     Images whose shape and texture belong to one class count for nothing: they show no conflict.

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Float64, Shaped
 from torch import Tensor, nn
 
 from minivit.patches import grid_of
-from minivit.shapes import Size
+from minivit.shapes import Grid, Size
 from vitlab.instruments.frequency import frequencies
 from vitlab.instruments.running import expect
 
@@ -82,9 +82,7 @@ def dct2(x: Float[Tensor, "rows columns *rest"]) -> Float64[Tensor, "rows column
     return torch.einsum("ur,vc,rc...->uv...", down, across, x.double())
 
 
-def cosine_basis(
-    channels: int, size: tuple[int, int]
-) -> Float64[Tensor, "components channels height width"]:
+def cosine_basis(channels: int, size: Grid) -> Float64[Tensor, "components channels height width"]:
     """The basis of the two-dimensional cosine transform as grey images, low frequencies first."""
     down, across = (dct_matrix(n) for n in size)
     waves = torch.einsum("uh,vw->uvhw", down, across).flatten(0, 1)  # [height * width, h, w]

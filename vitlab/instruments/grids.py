@@ -1,7 +1,7 @@
 """The grids of a model's feature maps, and where their positions lie in the image."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from operator import index
 from typing import Any
 
@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from minivit.hooks import after
 from minivit.patches import pair
-from vitlab.calls import expect
+from minivit.shapes import Grid as Grid
+from vitlab.instruments.running import entered, expect
 
-Grid = tuple[int, int]  # rows and columns
 Centres = tuple[tuple[float, float], ...]  # along each axis the first position's centre, the step
 
 
@@ -30,10 +30,7 @@ def maps_of(model: nn.Module) -> Iterator[list[Grid]]:
     def keep(module: nn.Module, args: Any, output: Tensor) -> None:
         maps.append((output.shape[-2], output.shape[-1]))
 
-    with ExitStack() as stack:
-        for module in model.modules():
-            if isinstance(module, nn.Conv2d):
-                stack.enter_context(after(module, keep))
+    with entered(after(m, keep) for m in model.modules() if isinstance(m, nn.Conv2d)):
         yield maps
 
 
@@ -65,8 +62,6 @@ def centres_of(model: nn.Module, size: Grid) -> Iterator[Callable[[Grid], Centre
         cells = [side / count for side, count in zip(size, grid, strict=True)]
         return known.get(grid, tuple((cell / 2, cell) for cell in cells))
 
-    with ExitStack() as stack:
-        for module in model.modules():
-            if isinstance(module, nn.Conv2d | nn.MaxPool2d | nn.AvgPool2d):
-                stack.enter_context(after(module, keep))
+    kinds = nn.Conv2d | nn.MaxPool2d | nn.AvgPool2d
+    with entered(after(m, keep) for m in model.modules() if isinstance(m, kinds)):
         yield centres

@@ -100,14 +100,14 @@ def _scores(
     """Loss and accuracy of the whole model, and without each part."""
     names = list(dict.fromkeys(name for name, _ in parts))
     kept = [] if by == "zero" else list(stream)  # what stands in needs a pass of its own
-    instead = stand_ins(model, kept, names, by, reference)
+    instead = _stand_ins(model, kept, names, by, reference)
     sums, count = torch.zeros(2, 1 + len(parts), dtype=torch.float64), 0
     for (batch, class_of), new in zip(with_classes(kept or stream, labels), instead, strict=False):
         with evaluating(model):
             answers = [logits(model, batch)]
             true = class_of(answers[0]).cpu()
             for name, head in parts:
-                with without(model, name, head, new.get(name)):
+                with without(model, name, head, new.get(name, 0)):
                     answers.append(logits(model, batch))
         logs = torch.stack(answers).double().log_softmax(-1).cpu()  # [1 + parts, b, classes]
         sums[0] -= logs[:, torch.arange(len(batch)), true].sum(1)
@@ -117,15 +117,13 @@ def _scores(
 
 
 def without(
-    model: nn.Module, name: str, head: int | None = None, instead: Tensor | None = None
+    model: nn.Module, name: str, head: int | None = None, instead: Tensor | int = 0
 ) -> AbstractContextManager[None]:
     """Switches off a part, of attention weights one head: zeros go on, or what stands instead."""
 
     def off(output: Any) -> Any:
         old = tensors_in(output)[0]
-        new = torch.zeros_like(old)
-        if instead is not None:
-            new += instead
+        new = torch.zeros_like(old).add_(instead)
         if head is not None:
             others = torch.arange(old.shape[1], device=old.device) != head
             new[:, others] = old[:, others]
@@ -134,12 +132,8 @@ def without(
     return replace(model, {name: off})
 
 
-def stand_ins(
-    model: nn.Module,
-    batches: list[Tensor],
-    names: Sequence[str],
-    by: By,
-    reference: list[Tensor] | None = None,
+def _stand_ins(
+    model: nn.Module, batches: list[Tensor], names: list[str], by: By, source: list[Tensor] | None
 ) -> Iterator[dict[str, Tensor]]:
     """What stands in for each name while a model runs on each batch: nothing by zero.
 
@@ -165,16 +159,15 @@ def stand_ins(
             expect(fits, f"{name!r} to give {[count, *rest]} for {count} images", got)
         return tensors
 
-    source = batches if reference is None else reference
     if by == "mean":
         totals: dict[str, Tensor] = {}
-        for batch in source:
+        for batch in source or batches:
             for name, x in by_image(batch).items():
                 totals[name] = totals.get(name, 0) + len(batch) * x.double().mean(0, keepdim=True)
-        count = sum(map(len, source))
+        count = sum(map(len, source or batches))
         return repeat({name: total / count for name, total in totals.items()})
-    images, sizes = torch.cat(source), [len(batch) for batch in batches]
-    if reference is None:
+    images, sizes = torch.cat(source or batches), [len(batch) for batch in batches]
+    if source is None:
         order = other_images(len(images))
     else:
         order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))

@@ -16,8 +16,7 @@ from minivit.recording import record, weights_of
 from vitlab.instruments.attentions import AXES, Attention, Watch, watching
 from vitlab.instruments.grids import Grid, rows_and_columns
 from vitlab.instruments.running import evaluating, expect
-from vitlab.instruments.tracing import changed_tokens, in_reading_order, noise_like
-from vitlab.instruments.windows import windows_of
+from vitlab.instruments.tracing import changed_tokens, in_reading_order, noise_like, windows_of
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,9 @@ class Layout:
         number = torch.full([self.tokens + 1], -1)
         number[list(self.where)] = torch.arange(len(self.where))
         return number[self.windows]
+
+
+_BETWEEN_ALL = "attention between all of an image's {} x {} patches"
 
 
 def layouts(
@@ -81,21 +83,18 @@ def _in_windows(
     model: nn.Module, watch: Watch, images: Tensor, found: list[Attention], grid: Grid | None
 ) -> list[Layout]:
     """The same for a model that attends in windows, which may merge patches between blocks."""
-    if not (grid or found[0].maps):
-        _check(found[0], grid)
-    first = grid or found[0].maps[-1]
-    windows = windows_of(model, images, found, first)
-    watch.counts = {name: w.grid[0] * w.grid[1] for name, w in windows.items()}
+    windows = windows_of(model, images, found, _last_grid(found[0], grid))
+    watch.counts = {name: grid[0] * grid[1] for name, (grid, _) in windows.items()}
     noise = noise_like(images)
     (base,) = watch.look(noise, first=True)
-    first = windows[base.name].grid
+    first, _ = windows[base.name]
     in_reading_order(watch, noise, base, first, list(range(first[0] * first[1])))
     (_, down), (_, right) = watch.centres(first)
     size = (down * first[0], right * first[1])
     return [
-        Layout(a.name, a.heads, count, w.grid, tuple(range(count)), size, w.tokens)
+        Layout(a.name, a.heads, count, grid, tuple(range(count)), size, tokens)
         for a in found
-        for w, count in [(windows[a.name], watch.counts[a.name])]
+        for count, (grid, tokens) in [(watch.counts[a.name], windows[a.name])]
     ]
 
 
@@ -113,28 +112,24 @@ def outside(model: nn.Module, images: Tensor) -> tuple[int, list[int]]:
 
 def _check(attention: Attention, grid: Grid | None) -> None:
     """Refuses attention without a known grid of patches, and attention in windows."""
+    last, got = _last_grid(attention, grid), f"{list(attention.shape)} in {attention.name!r}"
+    expect(len(attention.shape) == 4, AXES, got)
+    windows = f"{got}, [windows, heads, queries, keys]"
+    expect(attention.shape[0] == 1, _BETWEEN_ALL.format(*last), windows)
+
+
+def _last_grid(attention: Attention, grid: Grid | None) -> Grid:
     if grid is None and not attention.maps:
         at = f"before the attention of {attention.name!r}"
         raise ValueError(f"no convolution runs {at}: give grid=(rows, columns)")
-    shape = list(attention.shape)
-    expect(len(shape) == 4, AXES, f"{shape} in {attention.name!r}")
-    if shape[0] != 1:
-        raise ValueError(_expected(attention, grid) + ", [windows, heads, queries, keys]")
-
-
-def _expected(attention: Attention, grid: Grid | None) -> str:
-    rows, columns = grid or attention.maps[-1]
-    return (
-        f"expected attention between all of an image's {rows} x {columns} patches: got "
-        f"{list(attention.shape)} in {attention.name!r}"
-    )
+    return grid or attention.maps[-1]
 
 
 def _patches(
     attention: Attention, changed: list[int], grid: Grid | None, before: list[Layout]
 ) -> tuple[Grid, list[int]]:
     """The grid, and which of the tokens are its patches, in the model's order."""
-    last = grid or attention.maps[-1]
+    last = _last_grid(attention, grid)
     tokens = attention.shape[-1]
     # Once tokens are mixed all of them change, or none, after a branch that still gives zeros: the
     # tokens that are no patches are where they were before.
@@ -145,8 +140,9 @@ def _patches(
     for rows, columns in [grid] if grid else reversed(attention.maps):
         if rows * columns == len(changed):
             return (rows, columns), changed
-    got = f"where {len(changed)} of {tokens} tokens come from the image"
-    raise ValueError(f"{_expected(attention, grid)}, {got}")
+    got = f"{list(attention.shape)} in {attention.name!r}"
+    got = f"{got}, where {len(changed)} of {tokens} tokens come from the image"
+    raise ValueError(f"expected {_BETWEEN_ALL.format(*last)}: got {got}")
 
 
 def same_tokens(at: list[Layout]) -> Layout:
@@ -165,11 +161,11 @@ def attention_weights(
     for batch in images:
         with evaluating(model), record(model, *names) as seen:
             model(batch)
-        checked = [checked_weights(seen, layout, len(batch), shared=True) for layout in at]
+        checked = [weights_in(seen, layout, len(batch), shared=True) for layout in at]
         yield [weights.expand(max(len(batch), len(weights)), -1, -1, -1) for weights in checked]
 
 
-def checked_weights(
+def weights_in(
     seen: dict[str, Tensor], layout: Layout, count: int, *, shared: bool = False
 ) -> Float[Tensor, "batch heads tokens tokens"]:
     """A layout's attention weights for so many images, or for all of them one, if that may be.

@@ -57,10 +57,8 @@ def localisation(
     for batch in large(images):
         places = places or Places(model, batch, grid)
         tokens, patches, shape = _tokens_and_patches(model, batch, name, places)
-        cka.update(
-            {f"token {i} of {name}": t for i, t in enumerate(tokens.unbind(1))},
-            {f"patch {i}": t for i, t in enumerate(patches.unbind(1))},
-        )
+        rows = {f"token {i} of {name}": t for i, t in enumerate(tokens.unbind(1))}
+        cka.update(rows, {f"patch {i}": t for i, t in enumerate(patches.unbind(1))})
     return _located(cka.result().values, shape)
 
 

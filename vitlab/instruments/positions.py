@@ -52,7 +52,6 @@ def _named_grid(module: nn.Module) -> Grid | None:
     if isinstance(named, tuple) and len(named) == 2:
         return rows_and_columns(named)
     sizes: list[Any] = [getattr(module, name, None) for name in ("image_size", "patch_size")]
-    sizes = [tuple(size) if isinstance(size, list) else size for size in sizes]
     try:
         (height, width), (down, across) = (rows_and_columns(pair(size)) for size in sizes)
     except (TypeError, ValueError):

@@ -14,6 +14,8 @@ from vitlab.instruments.running import expect
 
 # In units of the mean square singular value of the features, so that their scale does not matter.
 PENALTIES = tuple(10.0**k for k in range(-8, 5))
+Inputs = Shaped[Tensor, "rows features"]
+Targets = Shaped[Tensor, "rows targets"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,17 +27,13 @@ class Ridge:
     penalty: Float64[Tensor, "targets"]  # those chosen
     left_out: Float64[Tensor, "rows targets"]  # what a fit to the other rows predicts for each
 
-    def __call__(self, x: Shaped[Tensor, "rows features"]) -> Float64[Tensor, "rows targets"]:
+    def __call__(self, x: Inputs) -> Float64[Tensor, "rows targets"]:
         """Predicts targets for features."""
         return x.double() @ self.weight + self.bias
 
 
 def ridge(
-    x: Shaped[Tensor, "rows features"],
-    y: Shaped[Tensor, "rows targets"],
-    penalties: Sequence[float] = PENALTIES,
-    *,
-    each: bool = False,
+    x: Inputs, y: Targets, penalties: Sequence[float] = PENALTIES, *, each: bool = False
 ) -> Ridge:
     """Fits ``y ≈ x W + b`` with a penalty on ``W``, chosen by leaving rows out.
 
@@ -67,9 +65,7 @@ def ridge(
     return Ridge(weight, level - mean @ weight, chosen, left_out)
 
 
-def explained(
-    y: Shaped[Tensor, "rows targets"], predicted: Shaped[Tensor, "rows targets"]
-) -> Float64[Tensor, "targets"]:
+def explained(y: Targets, predicted: Targets) -> Float64[Tensor, "targets"]:
     """``R²``, the fraction of variance explained: 1 if exact, 0 for the mean, negative if worse."""
     y, predicted = y.double(), predicted.double()
     return 1 - (y - predicted).square().sum(0) / (y - y.mean(0)).square().sum(0)
@@ -121,8 +117,6 @@ def probes(
     def mean(x: Tensor) -> Tensor:
         return x if x.ndim == 2 else places.split(x)[1].flatten(1, 2).mean(1)
 
-    features, test_features = (
-        collected(model, images, names, mean, batch_size) for images, _ in (train, test)
-    )
-    pairs = ((name, (x, train[1]), (test_features[name], test[1])) for name, x in features.items())
-    return {name: probe(known, new) for name, known, new in pairs}
+    features = collected(model, train[0], names, mean, batch_size)
+    unseen = collected(model, test[0], names, mean, batch_size)
+    return {name: probe((x, train[1]), (unseen[name], test[1])) for name, x in features.items()}

@@ -1,7 +1,6 @@
 """Which tokens a model's output is read from, found by differentiating it."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ from minivit.recording import record, tensors_in
 from minivit.replacing import replace
 from vitlab.instruments.attentions import tokens_of
 from vitlab.instruments.layout import Layout
-from vitlab.instruments.running import evaluating, expect
+from vitlab.instruments.running import entered, evaluating, expect
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,19 +54,15 @@ def reading(
     linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
     zeros = [module for module in linear if not module.weight.any()]
     for image in images.split(1):  # of more, tokens and images could not be told apart
-        slope, later = _differentiated(model, image, last, "*.weights", zeros)
+        slope, pools = _differentiated(model, image, last, zeros)
         read |= slope.any(1).cpu()
     expect(read.any(), *_asked(last, "an output whose gradient is zero at all of them"))
-    # One attention is left, of some queries to these tokens, and the output depends on it.
-    pools = [name for name, w in later.items() if w.grad is not None and w.grad.any()]
-    if len(pools) != 1 or later[pools[0]].shape[-1] != last.tokens:
-        return Reading(_alike(read.tolist()))
-    name = pools[0].removesuffix("weights") + "heads"
-    _, heads = _differentiated(model, image, last, name, zeros)
-    (above,) = (tensor.grad for tensor in heads.values())  # [1, heads, queries, width]
-    assert above is not None
-    asked = above.transpose(1, 2).flatten(2).any(-1)[0]
-    return Reading(_alike(read.tolist()), pools[0], tuple(asked.nonzero()[:, 0].tolist()))
+    share = _alike(read.tolist())
+    if [slope.shape[-1] for slope in pools.values()] != [last.tokens]:
+        return Reading(share)
+    ((name, slope),) = pools.items()  # one attention is left, [1, heads, queries, tokens]
+    queries = slope[0].any(0).any(1).nonzero()[:, 0]
+    return Reading(share, name, tuple(queries.tolist()))
 
 
 def _alike(read: list[bool]) -> Float64[Tensor, "tokens"]:
@@ -81,9 +76,9 @@ def _asked(last: Layout, got: str) -> tuple[str, str]:
 
 @torch.inference_mode(False)  # in which nothing has a gradient
 def _differentiated(
-    model: nn.Module, image: Tensor, last: Layout, name: str, zeros: list[nn.Linear]
+    model: nn.Module, image: Tensor, last: Layout, zeros: list[nn.Linear]
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """The gradient at the last block's tokens, [tokens, dim], and what is recorded after them."""
+    """Slopes at the last block's tokens, [tokens, dim], and of attention after it, if not zero."""
     leaves: list[Tensor] = []
     earlier: set[str] = set()
 
@@ -94,13 +89,9 @@ def _differentiated(
         earlier.update(seen)
         return tree_map_only(Tensor, lambda x: leaves[0].clone() if x is found[0] else x, output)
 
-    with ExitStack() as stack:
-        stack.enter_context(evaluating(model))
-        stack.enter_context(torch.enable_grad())
-        for module in zeros:
-            stack.enter_context(after(module, _with_other_weights, changes=True))
-        seen = stack.enter_context(record(model, name))
-        stack.enter_context(replace(model, {last.name: put}))
+    drawn = entered(after(module, _with_other_weights, changes=True) for module in zeros)
+    leaf = replace(model, {last.name: put})
+    with evaluating(model), torch.enable_grad(), drawn, record(model, "*.weights") as seen, leaf:
         output = model(image.clone())
     rows = [x for x in tensors_in(output) if x.ndim == 2 and len(x) == 1 and x.requires_grad]
     expect(rows, *_asked(last, "an output without a row for each image, or without a gradient"))
@@ -108,13 +99,13 @@ def _differentiated(
     for tensor in later.values():
         tensor.retain_grad()
     draw = torch.Generator().manual_seed(0)
-    drawn = [(x.cpu() * torch.randn(x.shape, generator=draw)).sum() for x in rows]
-    torch.autograd.backward(drawn, inputs=[*leaves, *later.values()])
-    slope = leaves[0].grad
-    assert slope is not None
-    tokens = tokens_of(slope, last.tokens)
+    sums = [(x.cpu() * torch.randn(x.shape, generator=draw)).sum() for x in rows]
+    torch.autograd.backward(sums, inputs=[*leaves, *later.values()])
+    assert leaves[0].grad is not None
+    tokens = tokens_of(leaves[0].grad, last.tokens)
     assert tokens is not None
-    return tokens, later
+    slopes = ((name, tensor.grad) for name, tensor in later.items())
+    return tokens, {name: slope for name, slope in slopes if slope is not None and slope.any()}
 
 
 def _with_other_weights(module: nn.Module, args: Any, output: Tensor) -> Tensor:

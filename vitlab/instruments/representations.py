@@ -1,7 +1,8 @@
 """What named parts of a model give for images, and where in the image it is."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
 
 import torch
 from jaxtyping import Float, Shaped
@@ -10,15 +11,15 @@ from torch import Tensor, nn
 from minivit.recording import record, runnable
 from vitlab.instruments.grids import Grid, maps_of, rows_and_columns
 from vitlab.instruments.layout import outside
-from vitlab.instruments.running import Images, batches, evaluating, expect
+from vitlab.instruments.running import Images, batches, entered, evaluating, expect
+from vitlab.krylov.batches import Operator
 
 EXTRA = 8  # tokens besides the patches, at most, where nothing else is known
 
 
 def named(model: nn.Module, names: tuple[str, ...]) -> None:
     """Refuses to be given no name, with one of the model's own as an example."""
-    example = list(runnable(model))[-1]
-    expect(names, f"names of modules, such as {example!r}", "none")
+    expect(names, f"names of modules, such as {list(runnable(model))[-1]!r}", "none")
 
 
 def representations(
@@ -37,11 +38,7 @@ def representations(
 
 
 def collected(
-    model: nn.Module,
-    images: Images,
-    names: tuple[str, ...],
-    read: Callable[[Tensor], Tensor],
-    batch_size: int,
+    model: nn.Module, images: Images, names: tuple[str, ...], read: Operator, batch_size: int
 ) -> dict[str, Tensor]:
     """What ``read`` makes of each named module's output, for all images, on the CPU."""
     parts: dict[str, list[Tensor]] = {}
@@ -85,20 +82,22 @@ class Places:
                 rows, columns = self.grids[-1]
                 if 0 < (first := x.shape[1] - rows * columns) <= EXTRA:
                     return x[:, :first], x[:, first:].unflatten(1, (rows, columns))
-        raise ValueError(
-            f"{list(x.shape)} is neither tokens of a known grid nor a map of a known size: give "
-            f"grid=(rows, columns); known are {sorted(self.maps)}"
-        )
+        what = "neither tokens of a known grid nor a map of a known size: give grid=(rows, columns)"
+        raise ValueError(f"{list(x.shape)} is {what}; known are {sorted(self.maps)}")
 
 
 class Means:
-    """Means over images of a measure of patches ``[batch, rows, columns, dim]``, by name and place.
+    """Means over images of a measure of patches, by name and place.
 
-    ``measure`` gives the sum over a batch.
+    The measure gives a sum over a batch of patches, ``[batch, rows, columns, dim]``.
     """
 
-    def __init__(self, places: Places, measure: Callable[[Tensor], Tensor]) -> None:
-        self.places, self.measure = places, measure
+    def __init__(
+        self, model: nn.Module, images: Images, of: Operator, grid: Grid | None, batch_size: int
+    ) -> None:
+        self.model, self.measure = model, of
+        self.first, self.stream = batches(images, batch_size)
+        self.places = Places(model, self.first, grid)
         # Sums over images, and how many images there are.
         self.sums: dict[str, dict[str, tuple[Tensor, int]]] = defaultdict(dict)
 
@@ -108,5 +107,15 @@ class Means:
             measured = self.measure(self.places.split(x)[1]).cpu()
             self.sums[name][place] = total + measured, count + len(x)
 
-    def of(self, name: str) -> dict[str, Tensor]:
-        return {place: total / count for place, (total, count) in self.sums[name].items()}
+    def over(self, *hooks: AbstractContextManager[Any]) -> dict[str, dict[str, Tensor]]:
+        """The means of what hooks add while the model runs on all images."""
+        with evaluating(self.model), entered(hooks):
+            for batch in self.stream:
+                self.model(batch)
+        return self.result()
+
+    def result(self) -> dict[str, dict[str, Tensor]]:
+        return {
+            name: {place: total / count for place, (total, count) in sums.items()}
+            for name, sums in self.sums.items()
+        }

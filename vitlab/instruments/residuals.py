@@ -6,8 +6,9 @@ branch each, side by side.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,10 +17,11 @@ from torch import Tensor, nn
 
 from minivit.hooks import after, before
 from minivit.recording import runnable, tensors_in
-from vitlab.instruments.running import Images, batches, evaluating, expect
+from vitlab.instruments.running import Images, batches, entered, evaluating, expect
 
 Report = Callable[[str, Tensor, Tensor], None]  # of a module's name, its branch, and the skip
 Calls = list[tuple[str, int]]  # of modules, by name and number of parameters
+Name = Callable[[Calls], str]  # of a branch, by the modules called for it
 
 
 def largest(calls: Calls) -> str:
@@ -35,12 +37,12 @@ def last(calls: Calls) -> str:
 class _Frame:
     """The tensors of one running module: its inputs, and its parts' inputs and outputs."""
 
-    def __init__(self, name: Callable[[Calls], str]) -> None:
-        self.name = name  # of a branch, by the parts that ran
+    def __init__(self, name: Name, report: Report) -> None:
+        self.name, self.report = name, report
         self.tensors: list[tuple[Tensor, int]] = []  # and how many parts had run by then
         self.calls: Calls = []
 
-    def add(self, total: Tensor, report: Report) -> None:
+    def add(self, total: Tensor) -> None:
         """Remembers a tensor, and reports it if it is a sum of the last new one, or of the last."""
         if any(total is other for other, _ in self.tensors):
             return
@@ -54,68 +56,56 @@ class _Frame:
             branch, _ = tensors[-1]
             for skip, calls in reversed(tensors[:-1]):
                 if skip.shape == branch.shape == total.shape and torch.equal(skip + branch, total):
-                    report(self.name(self.calls[calls:]), branch, skip)
+                    self.report(self.name(self.calls[calls:]), branch, skip)
                     return
-            if len(tensors) > 2 and self._side_by_side(total, tensors, report):
+            if len(tensors) > 2 and self._side_by_side(total, tensors):
                 return
 
-    def _side_by_side(
-        self, total: Tensor, tensors: list[tuple[Tensor, int]], report: Report
-    ) -> bool:
+    def _side_by_side(self, total: Tensor, tensors: list[tuple[Tensor, int]]) -> bool:
         """Reports the last two branches, if a tensor is the sum of both and what was there."""
         *skips, (one, first), (two, second) = tensors
         for skip, calls in reversed(skips):
-            if skip.shape == one.shape == two.shape == total.shape and any(
-                torch.equal(total, added) for added in (skip + one + two, skip + (one + two))
-            ):
-                report(self.name(self.calls[calls:first]), one, skip)
-                report(self.name(self.calls[first:second]), two, skip)
+            same = skip.shape == one.shape == two.shape == total.shape
+            if same and any(torch.equal(total, x) for x in (skip + one + two, skip + (one + two))):
+                self.report(self.name(self.calls[calls:first]), one, skip)
+                self.report(self.name(self.calls[first:second]), two, skip)
                 return True
         return False
 
 
 @contextmanager
-def residuals(
-    model: nn.Module, report: Report, name: Callable[[Calls], str] = largest
-) -> Iterator[None]:
+def residuals(model: nn.Module, report: Report, name: Name = largest) -> Iterator[None]:
     """Reports every residual connection of a model that runs in the block, in order.
 
     ``report`` gets a name, that of the largest module called for the branch, the branch and the
     skip. A sum computed in place or reshaped is not seen.
     """
     frames: list[_Frame] = []
+    modules = runnable(model)
+    sizes = {part: sum(p.numel() for p in module.parameters()) for part, module in modules.items()}
 
-    def watch(part: str, module: nn.Module) -> None:
-        size = sum(parameter.numel() for parameter in module.parameters())
+    def begin(module: nn.Module, args: Any, kwargs: Any) -> None:
+        given = tensors_in((args, kwargs))
+        if frames and given:
+            frames[-1].add(given[0])
+        frames.append(_Frame(name, report))
+        frames[-1].tensors += [(tensor, 0) for tensor in given]  # also a skip beside the branch
 
-        def begin(_: nn.Module, args: Any, kwargs: Any) -> None:
-            frame = _Frame(name)
-            given = tensors_in((args, kwargs))
-            if frames and given:
-                frames[-1].add(given[0], report)
-            frame.tensors += [(tensor, 0) for tensor in given]  # also a skip beside the branch
-            frames.append(frame)
+    def end(part: str, module: nn.Module, args: Any, output: Any) -> None:
+        frame = frames.pop()
+        for tensor in tensors_in(output)[:1]:
+            frame.add(tensor)
+            if frames:
+                frames[-1].calls.append((part, sizes[part]))
+                frames[-1].tensors.append((tensor, len(frames[-1].calls)))
 
-        def end(_: nn.Module, args: Any, output: Any) -> None:
-            frame = frames.pop()
-            for tensor in tensors_in(output)[:1]:
-                frame.add(tensor, report)
-                if frames:
-                    frames[-1].calls.append((part, size))
-                    frames[-1].tensors.append((tensor, len(frames[-1].calls)))
-
-        stack.enter_context(before(module, begin))
-        stack.enter_context(after(module, end))
-
-    with ExitStack() as stack:
-        for part, module in runnable(model).items():
-            watch(part, module)
+    begins = (before(module, begin) for module in modules.values())
+    ends = (after(module, partial(end, part)) for part, module in modules.items())
+    with entered([*begins, *ends]):
         yield
 
 
-def branches(
-    model: nn.Module, images: Tensor, name: Callable[[Calls], str] = largest, *, axes: int = 0
-) -> list[str]:
+def branches(model: nn.Module, images: Tensor, name: Name = largest, *, axes: int = 0) -> list[str]:
     """Names the modules whose output, of so many axes or more, is added to their input."""
     names: list[str] = []
 

@@ -1,28 +1,22 @@
 """From where all blocks together gather: attention rollout, and relevance for one logit."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import torch
-from jaxtyping import Float64
+import torch.nn.functional as F
+from jaxtyping import Float64, Int64
 from torch import Tensor, nn
 
 from minivit.recording import record, weights_of
 from minivit.replacing import replace
 from vitlab.calls import logits
 from vitlab.instruments.grids import Grid
-from vitlab.instruments.layout import (
-    Layout,
-    attention_weights,
-    checked_weights,
-    layouts,
-    same_tokens,
-)
+from vitlab.instruments.layout import Layout, attention_weights, layouts, same_tokens, weights_in
 from vitlab.instruments.reading import reading
-from vitlab.instruments.running import Classes, Images, batches, evaluating, with_classes
-from vitlab.instruments.windows import averaged, kept, merging
+from vitlab.instruments.running import Classes, Images, batches, evaluating, expect, with_classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,21 +52,15 @@ def rollout(
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid, windows=True)
-    steps = _steps(at)
-    found, rows, reads = None, [], []
-    for some in stream:
-        product, products = _start(at, some), []
-        (batch,) = attention_weights(model, [some], at)
-        found = found or reading(model, first, at[-1], read)
-        for layout, merge, weights in zip(at, steps, batch, strict=True):
-            mean = kept(layout.windows, weights.double().mean(1).cpu())
+
+    def factors(batch: Tensor) -> Iterator[Tensor]:
+        (weights,) = attention_weights(model, [batch], at)
+        for layout, a in zip(at, weights, strict=True):
+            mean = kept(layout.windows, a.double().mean(1).cpu())
             mixed = (1 - identity) * mean + identity * torch.eye(mean.shape[-1])
-            mixed = mixed / mixed.sum(-1, keepdim=True)
-            product = averaged(layout.windows, mixed, _merged(merge, product))
-            products.append(product)
-        rows.append(products)
-        reads.append(found.of(model, some))
-    paths = _paths(at, steps, rows, torch.cat(reads))
+            yield mixed / mixed.sum(-1, keepdim=True)
+
+    paths = _paths(model, first, at, read, ((batch, factors(batch)) for batch in stream))
     return dataclasses.replace(paths, patches=paths.patches / paths.patches.sum(-1, keepdim=True))
 
 
@@ -95,70 +83,98 @@ def relevance(
     """
     first, stream = batches(images, batch_size)
     at = layouts(model, first, grid, windows=True)
-    steps = _steps(at)
     names = [weights_of(layout.name) for layout in at]
 
     def track(weights: Tensor) -> Tensor:  # also where they depend on no images and no parameters
         return weights if weights.requires_grad else weights.detach().requires_grad_()
 
-    found, rows, reads = None, [], []
-    for batch, class_of in with_classes(stream, classes):
+    def factors(batch: Tensor, class_of: Callable[[Tensor], Tensor]) -> Iterator[Tensor]:
         tracked = replace(model, dict.fromkeys(names, track))
         with evaluating(model), torch.enable_grad(), record(model, *names) as seen, tracked:
             scores = logits(model, batch.detach().clone().requires_grad_())
             watched = scores.gather(1, class_of(scores)[:, None]).sum()
-            weights = [checked_weights(seen, layout, len(batch)) for layout in at]
+            weights = [weights_in(seen, layout, len(batch)) for layout in at]
             slopes = torch.autograd.grad(watched, weights, materialize_grads=True)
-        total, totals = _start(at, batch), []
-        for layout, merge, a, slope in zip(at, steps, weights, slopes, strict=True):
+        for layout, a, slope in zip(at, weights, slopes, strict=True):
             products = a.detach().double() * slope.double()  # [b, heads, tokens, tokens]
             mean = kept(layout.windows, products.relu().mean(1).cpu())
-            total = _merged(merge, total)
-            total = total + averaged(layout.windows, mean, total)
-            totals.append(total)
-        rows.append(totals)
-        found = found or reading(model, first, at[-1], read)
-        reads.append(found.of(model, batch))
-    return _paths(at, steps, rows, torch.cat(reads), from_identity=True)
+            yield mean + torch.eye(mean.shape[-1])
 
-
-def _steps(at: list[Layout]) -> list[Tensor | None]:
-    """How patches are merged before each block, if they are, [after, before]."""
-    pairs = pairwise([at[0], *at])
-    return [
-        merging(a.grid, b.grid) if a.extra == b.extra == 0 and a.grid != b.grid else None
-        for a, b in pairs
-        if a.extra == b.extra == 0 or same_tokens([a, b])
-    ]
-
-
-def _start(at: list[Layout], images: Tensor) -> Float64[Tensor, "batch tokens tokens"]:
-    return torch.eye(at[0].tokens, dtype=torch.float64).expand(len(images), -1, -1)
-
-
-def _merged(step: Tensor | None, rows: Tensor) -> Tensor:
-    return rows if step is None else step @ rows
+    pairs = ((batch, factors(batch, class_of)) for batch, class_of in with_classes(stream, classes))
+    return _paths(model, first, at, read, pairs, less=1.0)
 
 
 def _paths(
+    model: nn.Module,
+    images: Tensor,
     at: list[Layout],
-    steps: list[Tensor | None],
-    rows: list[list[Tensor]],
-    read: Float64[Tensor, "batch tokens"],
-    *,
-    from_identity: bool = False,
+    read: Sequence[int] | None,
+    factors: Iterable[tuple[Tensor, Iterator[Tensor]]],
+    less: float = 0.0,
 ) -> Paths:
-    """What matrices after each block say, by batches; less the identity that they began with."""
-    matrices = [torch.cat(batches) for batches in zip(*rows, strict=True)]
-    starts: Sequence[Tensor | float] = [0.0] * len(at)
-    if from_identity:
-        eye = torch.eye(at[0].tokens, dtype=torch.float64)
-        starts = [*accumulate(steps, lambda rows, step: _merged(step, rows), initial=eye)][1:]
-    onto, patches = read, []
-    for matrix, start, step in [*zip(matrices, starts, steps, strict=True)][::-1]:
+    """What products of each block's factors say, for pairs of images and these factors.
+
+    ``patches`` are without so much of the identity that the products begin with.
+    """
+    # How patches are merged before each block, [after, before], if they are.
+    merges = [
+        merging(a.grid, b.grid) if a.extra == b.extra == 0 and a.grid != b.grid else None
+        for a, b in pairwise([at[0], *at])
+        if a.extra == b.extra == 0 or same_tokens([a, b])
+    ]
+    eye = torch.eye(at[0].tokens, dtype=torch.float64)
+    found, rows, reads = None, [], []
+    for batch, mixed in factors:
+        product, products = eye.expand(len(batch), -1, -1), []
+        for layout, merge, factor in zip(at, merges, mixed, strict=True):
+            product = averaged(layout.windows, factor, _merged(merge, product))
+            products.append(product)
+        rows.append(products)
+        found = found or reading(model, images, at[-1], read)
+        reads.append(found.of(model, batch))
+    matrices = [torch.cat(parts) for parts in zip(*rows, strict=True)]
+    _, *starts = accumulate(merges, lambda x, merge: _merged(merge, x), initial=less * eye)
+    shares = onto = torch.cat(reads)
+    patches = []
+    for matrix, start, merge in [*zip(matrices, starts, merges, strict=True)][::-1]:
         owed = torch.einsum("b i, b i j -> b j", onto, matrix - start)
         patches.append(owed[:, at[0].where])
-        onto = onto if step is None else onto @ step
-    names, alike = tuple(layout.name for layout in at), all(step is None for step in steps)
+        onto = onto if merge is None else onto @ merge
+    names, alike = tuple(layout.name for layout in at), all(merge is None for merge in merges)
     together = torch.stack(matrices) if alike else tuple(matrices)
-    return Paths(names, together, torch.stack(patches[::-1]), at[0].grid, at[0].extra, read)
+    return Paths(names, together, torch.stack(patches[::-1]), at[0].grid, at[0].extra, shares)
+
+
+def _merged(merge: Tensor | None, rows: Tensor) -> Tensor:
+    return rows if merge is None else merge @ rows
+
+
+def kept(
+    windows: Int64[Tensor, "windows places"], weights: Float64[Tensor, "groups ... places"]
+) -> Float64[Tensor, "groups ... places"]:
+    """The weights without those on padding."""
+    real = (windows >= 0).to(weights).repeat(len(weights) // len(windows), 1)
+    return torch.einsum("b ... j, b j -> b ... j", weights, real)
+
+
+def averaged(
+    windows: Int64[Tensor, "windows places"],
+    weights: Float64[Tensor, "groups places places"],
+    rows: Float64[Tensor, "batch tokens more"],
+) -> Float64[Tensor, "batch tokens more"]:
+    """For each token a weighted sum of the rows of its window's tokens."""
+    sums = weights.unflatten(0, (-1, len(windows))) @ rows[:, windows]
+    real = windows >= 0
+    return torch.zeros_like(rows).index_copy(1, windows[real], sums[:, real])
+
+
+def merging(before: Grid, after: Grid) -> Float64[Tensor, "after before"]:
+    """How the tokens of a grid become those of a smaller one; those that are merged count alike.
+
+    ValueError where the rows and columns do not become fewer by one factor.
+    """
+    side = -(-before[0] // after[0])
+    each = torch.eye(before[0] * before[1], dtype=torch.float64).unflatten(1, before)
+    merged = F.avg_pool2d(each, side, ceil_mode=True)
+    expect(merged.shape[1:] == after, f"{before} patches merged {side} x {side}", after)
+    return merged.flatten(1).mT

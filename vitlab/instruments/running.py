@@ -1,7 +1,7 @@
 """Running models on many images: in evaluation mode, batch by batch."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from itertools import chain
 from threading import RLock
@@ -64,6 +64,15 @@ def evaluating(model: nn.Module) -> Iterator[None]:
                     _evaluated[id(module)] = blocks - 1, training
                 elif training:
                     module.training = True
+
+
+@contextmanager
+def entered(blocks: Iterable[AbstractContextManager[Any]]) -> Iterator[None]:
+    """Enters several blocks of code, such as hooks, and leaves them together."""
+    with ExitStack() as stack:
+        for block in blocks:
+            stack.enter_context(block)
+        yield
 
 
 def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:

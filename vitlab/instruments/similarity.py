@@ -9,12 +9,13 @@ from itertools import chain, pairwise
 from typing import Any
 
 import torch
-from jaxtyping import Float, Float64, Shaped
+from jaxtyping import Float64, Shaped
 from torch import Tensor, nn
 
 from vitlab.boundary import checked
 from vitlab.instruments.representations import representations
 from vitlab.instruments.running import expect
+from vitlab.krylov.batches import Batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +27,7 @@ class Similarity:
     columns: tuple[str, ...]
 
 
-def linear_cka(
-    x: Float[Tensor, "batch ..."], y: Float[Tensor, "batch ..."], *, debiased: bool = True
-) -> Float64[Tensor, ""]:
+def linear_cka(x: Batch, y: Batch, *, debiased: bool = True) -> Float64[Tensor, ""]:
     """CKA of two matrices with the linear kernel; each row is one image, flattened.
 
     The biased one is far above 0 for unrelated matrices with more columns than rows.

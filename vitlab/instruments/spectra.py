@@ -8,6 +8,7 @@ from torch import Tensor
 
 from vitlab import krylov
 from vitlab.calls import expect
+from vitlab.krylov.batches import Batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +35,7 @@ class Spectrum:
 
 
 def spectrum(
-    function: krylov.Operator,
-    x: Float[Tensor, "batch ..."],
-    *,
-    dense: bool | None = None,
-    steps: int = 100,
+    function: krylov.Operator, x: Batch, *, dense: bool | None = None, steps: int = 100
 ) -> Spectrum:
     """Singular values of the Jacobian of a function::
 

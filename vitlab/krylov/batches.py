@@ -6,10 +6,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-Operator = Callable[[Tensor], Tensor]  # a function of [batch, ...]; here mostly a linear one
+from vitlab.calls import expect
+
+Batch = Float[Tensor, "batch ..."]  # of independent entries
+Operator = Callable[[Tensor], Tensor]  # a function of a batch; here mostly a linear one
 
 
-def norms(x: Float[Tensor, "batch ..."]) -> Float[Tensor, " batch"]:
+def norms(x: Batch) -> Float[Tensor, " batch"]:
     """The Euclidean length of each entry."""
     return torch.linalg.vector_norm(x.flatten(1), dim=1)
 
@@ -47,14 +50,12 @@ def random_like(x: Float[Tensor, "*shape"], seed: int = 0) -> Float[Tensor, "*sh
 
 def check_batch(x: Tensor) -> None:
     """Refuses what is not a batch of points to differentiate at."""
-    if x.ndim < 2 or not x.numel():
-        raise ValueError(f"expected a batch [batch, ...], one entry or more: got {list(x.shape)}")
+    expect(x.ndim > 1 and x.numel(), "a batch [batch, ...], one entry or more", list(x.shape))
 
 
 def finite(x: Float[Tensor, "*shape"], what: str = "a linear map") -> Float[Tensor, "*shape"]:
     """The same numbers, such as a map's matrix before it is decomposed; refused if not finite."""
-    if not x.isfinite().all():
-        raise ValueError(f"expected {what} of finite numbers: got some that are not")
+    expect(x.isfinite().all(), f"{what} of finite numbers", "some that are not")
     return x
 
 

@@ -8,7 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vitlab.calls import expect
-from vitlab.krylov.batches import Operator, finite, norms, orthogonalise, random_like, unit, wide
+from vitlab.krylov.batches import Batch, Operator, finite, norms, orthogonalise, random_like, unit
+
+WIDE = torch.float32, torch.float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +25,7 @@ class Extremes:
     errors: Float[Tensor, "batch steps"]  # a true value lies no farther from each than this
 
 
-def lanczos(operator: Operator, start: Float[Tensor, "batch ..."], steps: int) -> Extremes:
+def lanczos(operator: Operator, start: Batch, steps: int) -> Extremes:
     """Approximates the extreme eigenvalues of a symmetric operator, after Lanczos (1950).
 
     Each new vector is made orthogonal to all before it; where the start, usually random, has
@@ -42,9 +44,7 @@ def lanczos(operator: Operator, start: Float[Tensor, "batch ..."], steps: int) -
     return Extremes(values, vectors, (beside[:, -1:] * mix[:, -1]).abs())
 
 
-def singular_values(
-    push: Operator, pull: Operator, start: Float[Tensor, "batch ..."], steps: int
-) -> Extremes:
+def singular_values(push: Operator, pull: Operator, start: Batch, steps: int) -> Extremes:
     """Approximates the extreme singular values of a linear map, after Golub & Kahan (1965).
 
     Their bidiagonalisation is Lanczos's method for the map, ``push``, and its transpose, ``pull``,
@@ -71,7 +71,7 @@ def singular_values(
 
 def _begin(start: Tensor, steps: int) -> tuple[Tensor, int]:
     """A basis ``[batch, steps + 1, n]`` that holds the start alone, and the steps to take."""
-    fits = steps >= 1 and start.dtype == wide(start.dtype) and (norms(start) > 0).all()
+    fits = steps >= 1 and start.dtype in WIDE and (norms(start) > 0).all()
     got = f"{steps} and {start.dtype}"
     expect(fits, "one step or more from a nonzero start in float32 or float64", got)
     steps = min(steps, start[0].numel())
@@ -96,18 +96,14 @@ def _continue(basis: Tensor, k: int, rest: Tensor, product: Tensor) -> Tensor:
 
 
 def gmres(
-    operator: Operator,
-    b: Float[Tensor, "batch ..."],
-    tolerance: float = 1e-6,
-    restart: int = 50,
-    iterations: int = 500,
-) -> Float[Tensor, "batch ..."]:
+    operator: Operator, b: Batch, tolerance: float = 1e-6, restart: int = 50, iterations: int = 500
+) -> Batch:
     """Solves ``A x = b`` by the generalised minimal residual method, Saad & Schultz (1986).
 
     It takes the combination of ``b, A b, A² b, ...`` with the smallest residual, begins again after
     ``restart`` of them, and ends after ``iterations`` or below the tolerance, relative to ``b``.
     """
-    expect(b.dtype == wide(b.dtype), "a right-hand side in float32 or float64", b.dtype)
+    expect(b.dtype in WIDE, "a right-hand side in float32 or float64", b.dtype)
     x = torch.zeros_like(b)
     goal = tolerance * norms(b)
     size = b[0].numel()

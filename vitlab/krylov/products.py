@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from vitlab.krylov.batches import Operator, check_batch
+from vitlab.krylov.batches import Batch, Operator, check_batch
 
 
 def plain_attention() -> AbstractContextManager[None]:
@@ -21,12 +21,12 @@ def plain_attention() -> AbstractContextManager[None]:
 class Linearisation:
     """A function at a point ``x``: its value, and products with its Jacobian ``J`` there."""
 
-    value: Float[Tensor, "batch ..."]
+    value: Batch
     push: Operator  # v, shaped like x          ->  J v, shaped like the value
     pull: Operator  # u, shaped like the value  ->  J^T u, shaped like x
 
 
-def linearise(function: Operator, x: Float[Tensor, "batch ..."]) -> Linearisation:
+def linearise(function: Operator, x: Batch) -> Linearisation:
     """Evaluates a function once, for any number of products with its Jacobian afterwards.
 
     Reverse mode gives the product with the transposed Jacobian, and reverse mode through that the
@@ -45,7 +45,7 @@ def _product(pull: Callable[[Tensor], tuple[Tensor]]) -> Operator:
     return torch.no_grad()(lambda u: pull(u)[0])
 
 
-def jacobian(function: Operator, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch out in"]:
+def jacobian(function: Operator, x: Batch) -> Float[Tensor, "batch out in"]:
     """The Jacobian of each entry, flattened to vectors, by 64 products at once."""
     at = linearise(function, x)
     rows = at.value[0].numel() <= x[0].numel()  # as few products as there are rows, or columns
@@ -56,7 +56,7 @@ def jacobian(function: Operator, x: Float[Tensor, "batch ..."]) -> Float[Tensor,
     return products.permute((1, 0, 2) if rows else (1, 2, 0))
 
 
-def hessian(function: Operator, x: Float[Tensor, "batch ..."]) -> Operator:
+def hessian(function: Operator, x: Batch) -> Operator:
     """Products with the symmetric Hessian at ``x`` of a function with one number for each entry."""
 
     def total(x: Tensor) -> Tensor:
