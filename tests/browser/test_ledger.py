@@ -107,6 +107,15 @@ def test_a_permalink_opens_its_card_even_when_a_filter_would_hide_it(opened):
         assert 0 <= card.bounding_box()["y"] < 300
 
 
+def test_an_address_opens_a_chapter_s_card_and_the_folds_that_it_lies_in(opened):
+    page = opened("book/01_images_as_sequences.html#verdict-R06")
+    for name in ("R06", "V17"):
+        page.evaluate("name => (location.hash = `verdict-${name}`)", name)
+        card = page.locator(f"#verdict-{name}[open]")
+        card.locator("dl").wait_for()
+        assert 0 <= card.bounding_box()["y"] < 300
+
+
 def test_without_scripts_everything_is_there(without_scripts: Page, site: str):
     page = without_scripts
     page.goto(f"{site}{LEDGER}#R65")
