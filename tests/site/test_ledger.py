@@ -22,7 +22,8 @@ from course.claims import card, harvest, load
 from course.claims.others import others_of
 from vitlab.claims.rules import WORDS, word_of
 
-HEAVIEST = 150_000  # bytes of the page, compressed
+HEAVIEST = 120_000  # bytes of the page, compressed
+LEFT_TO_ITS_PAGE = {"because", "one-sided", "floor", "margin", "written", "amended"}
 THUMBNAIL = 30_000  # bytes of one
 
 
@@ -74,13 +75,15 @@ def test_a_card_says_all_of_its_claim_and_leads_to_the_rest(trees, cards, found,
         large = [other for other in others_of(name) if other["model"] == "dinov2_small_saliency"]
         mark += "".join(f" at 22 M: {other['figure']}" for other in large)
         assert line == " ".join(f"{name} {word} {mark} {claim.statement}".split())
-        for _, said in card.lines(claim, found.get(name)):
-            assert " ".join(said.replace("(95 %, ", "(").split()) in text, name
+        for heading, said in card.lines(claim, found.get(name)):
+            there = " ".join(said.replace("(95 %, ", "(").split()) in text
+            assert there or not own and heading in LEFT_TO_ITS_PAGE, name
         links = [link["href"] for link in shown.select("a")]
         assert (f"../ledger.html#{name}" if own else f"claims/{name}.html") in links
         if name in found:
             commands = [code.get_text() for code in shown.select("dd > code")]
             assert f"{up}{claim.chapter}.html#verdict-{name}" in links
+        if name in found and own:
             assert f"python -m book.tools.execute book/{claim.chapter}.ipynb" in commands
             assert {f"python -m studies {study}" for study in claim.study} <= set(commands)
             assert {f"{up}../_static/results/{study}.json" for study in claim.study} <= set(links)
