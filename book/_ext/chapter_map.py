@@ -16,6 +16,8 @@ from book._ext.pages import html
 from course.claims.card import css_class
 from course.claims.rows import load
 
+NUMERALS = ("I", "II", "III", "IV", "V", "VI")
+
 
 class ChapterMap(SphinxDirective):
     """Each part, or the one that is named, with its chapters: what they ask, need and found."""
@@ -26,9 +28,7 @@ class ChapterMap(SphinxDirective):
     def run(self):
         note_dependencies(self.env)
         parts = nodes.container(classes=["chapter-map"])
-        for numeral, part in zip(
-            ("I", "II", "III", "IV", "V", "VI"), load_map()["parts"], strict=False
-        ):
+        for numeral, part in zip(NUMERALS, load_map()["parts"], strict=False):
             if not part["chapters"] or self.arguments not in ([], [part["title"]]):
                 continue
             heading = nodes.paragraph(classes=["map-part"])
@@ -51,6 +51,7 @@ def _card(name: str, chapter: dict) -> nodes.list_item:
     count = f"{answered} of {len(claims)} claims answered"
     strip += nodes.inline("", count, classes=["map-count"])
     title = nodes.paragraph("", "", _link(name), classes=["map-title"])
+    question = nodes.paragraph("", chapter["question"])
     minutes = nodes.paragraph("", facts, classes=["map-facts"])
     opening = (
         scaled(f"{one[:2]}-{cell.id}", *shown, SMALL)
@@ -58,9 +59,7 @@ def _card(name: str, chapter: dict) -> nodes.list_item:
         if one == name and (shown := picture(cell, data))
     )
     first = [html(copy.tag(f"../{STORED}", 'class="map-picture" ')) for copy in islice(opening, 1)]
-    return nodes.list_item(
-        "", *first, title, nodes.paragraph("", chapter["question"]), minutes, strip
-    )
+    return nodes.list_item("", *first, title, question, minutes, strip)
 
 
 class Visits(SphinxDirective):

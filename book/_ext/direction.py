@@ -3,11 +3,10 @@
 from collections import Counter
 from itertools import groupby
 
-from jinja2 import Template
-
+from book._ext.pages import from_template
 from course.claims.card import css_class
 from course.claims.ledger import Found
-from course.claims.rows import BOOK, load
+from course.claims.rows import load
 from vitlab.claims.rules import NO, YES, word_of
 
 # How far a word is from the claim, whatever the kind of qualified; the others are on no scale.
@@ -64,5 +63,4 @@ def table(paths: Paths) -> str:
     order = [*DISTANCE, *sorted({word for pair in pairs for word in pair} - DISTANCE.keys())]
     rows = {a: {b: pairs[a, b] for b in order if pairs[a, b]} for a in order}
     short = {a: css_class(a).removeprefix("verdict-").replace("too", "uncertain") for a in order}
-    template = Template((BOOK / "_templates/first_words.html").read_text(encoding="utf-8"))
-    return template.render(rows=rows, short=short, ways=WAYS, way=way)
+    return from_template("first_words.html", rows=rows, short=short, ways=WAYS, way=way)

@@ -51,9 +51,7 @@ class Ledger(SphinxDirective):
             section = _section(f"topic-{name}", topic.question)
             claims = [claim for claim in rows.claims.values() if claim.topic == name]
             words = Counter(ledger_page.word(claim.id, found) for claim in claims)
-            cards = (
-                ledger_page.entry(claim, found.get(claim.id), data[claim.id]) for claim in claims
-            )
+            cards = (ledger_page.entry(c, found.get(c.id), data[c.id]) for c in claims)
             section += html(ledger_page.chips(words, "topic-words") + "\n".join(cards))
             sections.append(section)
         return [*sections, self.sources(), html(SCRIPT)]

@@ -2,6 +2,7 @@
 
 import posixpath
 from collections import Counter
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -42,7 +43,8 @@ def paper_of(claim: Claim) -> dict[str, Any]:
 
 
 def entry(claim: Claim, found: Found | None, data: dict, page: str = LEDGER) -> str:
-    """A claim's card: on the ledger's page with facts to filter by, on its own page open.
+    """A claim's card: on its own page open; on the ledger's with facts to filter by, and without
+    reasons and history, which would make that page a fifth heavier.
 
     ``data`` is what ``export.ledger`` says of it.
     """
@@ -60,12 +62,14 @@ def entry(claim: Claim, found: Found | None, data: dict, page: str = LEDGER) -> 
         "inferred": "yes" if claim.inferred else "no",
     }
     attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items())
-    style = "thumb"
+    style, more = "thumb", _more(claim, found, data, page)
     if page != LEDGER:
         attributes, style = " open", "dark-light"  # shown on paper, too
+    else:
+        claim = replace(claim, because="", one_sided="", floor="", since=None, amended=())
+        found = found and replace(found, margin="")
     copy = thumbnails().get(claim.id)
     image = copy.tag(relative(STORED, page), f'class="{style}" ') if copy else ""
-    more = _more(claim, found, data, page)
     mark = f"at 22 M: {escape(large['figure'])}" if large else ""
     return card.html(claim, found, claim.id, attributes, image, more, mark)
 
@@ -78,7 +82,6 @@ def _more(claim: Claim, found: Found | None, data: dict, page: str) -> str:
         claim=claim,
         found=found,
         data=data,
-        others=data["others"],
         title=f"Chapter {int(claim.chapter[:2])}, {escape(load().chapters[claim.chapter])}",
         page=address(name, relative(f"{name}.html", page)),
         here=in_this_edition(name),

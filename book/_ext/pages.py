@@ -100,9 +100,8 @@ def describe(
     if page == app.config.root_doc:
         title = context["title"] = book
         context["docstitle"] = ""  # what follows the title of any other page
-    description = context.get("description") or (
-        summary(doctree) if doctree else f"Search in {book}"
-    )
+    said = summary(doctree) if doctree else f"Search in {book}"
+    description = context.get("description") or said
     properties = {
         "og:type": "website" if title == book else "article",
         "og:site_name": book,

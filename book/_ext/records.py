@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pypandoc
-from rocrate.model import ContextEntity
+from rocrate.model import ContextEntity, File
 from rocrate.rocrate import ROCrate
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -25,6 +25,17 @@ from course.claims.cite import Build, address, citation
 from course.claims.rows import load
 
 LICENSE = "https://creativecommons.org/licenses/by/4.0/"
+TERMS = {
+    "@type": "CreativeWork",
+    "name": "Creative Commons Attribution 4.0 International",
+    "description": "Share and adapt it for any purpose, with credit and word of what was changed.",
+}
+FILES = {  # of the ledger, beside its page
+    "ledger.json": "Every claim with its paper, rule, values and verdict.",
+    "ledger.csv": "The same as a table.",
+    "ledger.bib": "A BibTeX entry for each claim.",
+    "ledger.schema.json": "What the fields of ledger.json are.",
+}
 
 
 def describe(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
@@ -45,22 +56,29 @@ def crate(data: dict[str, Any], here: Build, out: Path) -> ROCrate:
     """The ledger and what it rests on, an RO-Crate; a study is the action that gave its results."""
     made, book = ROCrate(), citation()
     made.name, made.description, made.keywords = book["title"], book["abstract"], book["keywords"]
-    terms = {"@type": "CreativeWork", "name": "Creative Commons Attribution 4.0 International"}
-    made.license = made.add(ContextEntity(made, LICENSE, terms))
+    made.license = made.add(ContextEntity(made, LICENSE, TERMS))
     made.datePublished = here.date or made.datePublished
+    where = {"url": repository()} if repository() else {}
     by = {"@type": "Organization", "name": ", ".join(each["name"] for each in book["authors"])}
-    made.creator = made.add(ContextEntity(made, "#authors", by))
-    code = {"@type": "SoftwareSourceCode", "name": "minivit", "version": book["version"]}
-    code |= {"codeRepository": repository()} if repository() else {}
-    program = made.add(ContextEntity(made, "#code", code))
-    for path in sorted([*out.glob("book/ledger.[!h]*"), *out.glob("_static/results/*")]):
-        about = {"name": path.name, "encodingFormat": guess_type(path)[0] or "text/plain"}
-        made.add_file(dest_path=path.relative_to(out), properties=about)
+    made.creator = made.publisher = made.add(ContextEntity(made, "#authors", by | where))
+    code = {"@type": "SoftwareApplication", "name": "minivit", "version": book["version"]}
+    code |= {"url": repository() or "book/command.html"}
+    program, actions = made.add(ContextEntity(made, "#code", code)), []
+
+    def file(path: str, description: str) -> File:
+        about = {"name": Path(path).name, "description": description}
+        about |= {"encodingFormat": guess_type(path)[0] or "text/plain"}
+        about |= {"contentSize": str((out / path).stat().st_size)}
+        return made.add_file(dest_path=path, properties=about)
+
+    for name, description in FILES.items():
+        file(f"book/{name}", description)
     for study in {s["name"]: s for claim in data["claims"] for s in claim["studies"]}.values():
         said = f"On {study['machine']}, at commit {study['commit']}."
         ran = {"name": study["command"], "endTime": study["date"], "description": said}
-        gave = made.get(f"_static/results/{study['name']}.json")
-        made.add_action(program, f"#study-{study['name']}", result=[gave], properties=ran)
+        gave = file(f"_static/results/{study['name']}.json", f"What {study['command']} found.")
+        actions += [made.add_action(program, f"#study-{study['name']}", None, gave, ran)]
+    made.root_dataset["mentions"] = actions
     return made
 
 

@@ -12,6 +12,17 @@ addEventListener("afterprint", () => {
   closed.forEach((card) => (card.open = false));
 });
 
+// An address that names a card opens it and the folds that it lies in, and shows it whatever is filtered.
+function follow() {
+  const card = document.getElementById(location.hash.slice(1));
+  if (!card?.matches("details.verdict")) return;
+  for (let fold = card; fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  if (card.hidden) card.hidden = card.closest("section").hidden = false;
+  card.scrollIntoView();
+}
+addEventListener("DOMContentLoaded", follow);
+addEventListener("hashchange", follow);
+
 // Images further down wait for the page, not for the reader, where one may want to print: a
 // browser that prints does not always wait for them.
 addEventListener("load", () => {

@@ -70,15 +70,6 @@ function change(step = "pushState") {
   show();
 }
 
-/** Opens the card that the address names, and shows it whatever the filters are. */
-function follow() {
-  const card = document.getElementById(location.hash.slice(1));
-  if (!card?.matches("details.verdict")) return;
-  card.open = true;
-  if (card.hidden) card.hidden = card.closest("section").hidden = false;
-  card.scrollIntoView();
-}
-
 let typing = false; // one step back undoes a word, not a letter
 form.addEventListener("input", (event) => {
   const letters = event.target.type == "search";
@@ -96,7 +87,5 @@ form.addEventListener("click", (event) => {
 addEventListener("popstate", () => {
   typing = false;
   read();
-  follow();
 });
 read();
-follow();

@@ -92,9 +92,8 @@ def main(out: Path = ROOT / "_build/book.epub", site: Path = SITE) -> None:
         pages = [chapter(site, n, names, Path(folder)) for kind, n in order if kind == "page"]
         options = ["--mathml", "--split-level=1", "--toc", "--toc-depth=1"]
         options += [f"--metadata={item}" for item in METADATA]
-        pypandoc.convert_text(
-            "\n".join(pages), "epub3", READER, outputfile=str(out), extra_args=options
-        )
+        text = "\n".join(pages)
+        pypandoc.convert_text(text, "epub3", READER, outputfile=str(out), extra_args=options)
     print(f"The e-book is ready: {out}")
 
 

@@ -86,9 +86,8 @@ def of_each_page(gate: Callable[[Path, BeautifulSoup], Iterator[str]]) -> Gate:
 
     @wraps(gate)
     def of_site(site: Path) -> list[str]:
-        return [
-            f"{name}: {fault}" for name, tree in pages(site) for fault in gate(site / name, tree)
-        ]
+        found = ((name, gate(site / name, tree)) for name, tree in pages(site))
+        return [f"{name}: {fault}" for name, faults in found for fault in faults]
 
     return of_site
 

@@ -46,14 +46,13 @@ def capped(threads: int, torch: str, onednn: str, mkl: str, openblas: str, **mor
     return Run(threads, caps | {"OPENBLAS_CORETYPE": openblas} | more)
 
 
+OLD_NUMPY = {"NPY_DISABLE_CPU_FEATURES": "X86_V3"}
 # Every value of each cap, and 1, 2 and 4 threads, in as few runs as it takes.
 RUNS = {
     "as-it-is": Run(1, {}),
     "no-amx": Run(4, {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "MKL_CBWR": "AVX512"}),
     "avx2": capped(2, "avx2", "AVX2", "AVX2", "Haswell"),
-    "sse": capped(
-        1, "default", "SSE41", "COMPATIBLE", "Nehalem", NPY_DISABLE_CPU_FEATURES="X86_V3"
-    ),
+    "sse": capped(1, "default", "SSE41", "COMPATIBLE", "Nehalem", **OLD_NUMPY),
 }
 
 

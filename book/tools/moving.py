@@ -27,9 +27,8 @@ if __name__ == "__main__":
     images["the photograph, to ten digits"] = unwind(model, last["blocks.5"], at="blocks.5").image
     assert (images["the photograph, to ten digits"] - seen).abs().max() < 1e-10
     shown = []
-    mean, std = (
-        torch.tensor(v)[:, None, None] for v in (model.preprocess.mean, model.preprocess.std)
-    )
+    scale = torch.tensor([model.preprocess.mean, model.preprocess.std])
+    mean, std = scale[:, :, None, None]
     for words, (image,) in images.items():
         pixels = (image * std + mean).clamp(0, 1).mul(255).byte().permute(1, 2, 0).numpy()
         shown.append(Image.new("RGB", (SIDE, SIDE + 34), "white"))

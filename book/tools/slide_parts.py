@@ -103,9 +103,8 @@ def part(name: str) -> str:
     )
 
 
-ROLES: dict[str, Callable[[str], str]] = {
-    role.__name__: role for role in (count, live, measured, part, slider, verdict, word)
-}
+TAKEN = (count, live, measured, part, slider, verdict, word)
+ROLES: dict[str, Callable[[str], str]] = {role.__name__: role for role in TAKEN}
 
 
 def filled(text: str, folder: Path | None = None) -> str:

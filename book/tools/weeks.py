@@ -7,15 +7,13 @@ what its check says, and a question to vote on.
 import json
 import re
 
-from book.tools.notebooks import cells
+from book.tools.notebooks import cells, tags
 from course import exam
 from course.claims.rows import BOOK
 from course.quiz import Item, bank
 
-PLAN = "\n".join(
-    (BOOK / f"teaching/{name}.md").read_text(encoding="utf-8")
-    for name in ("course", "course_second_half", "course_since_2021")
-)
+PARTS = ("course", "course_second_half", "course_since_2021")
+PLAN = "\n".join((BOOK / f"teaching/{n}.md").read_text(encoding="utf-8") for n in PARTS)
 WEEKS = re.findall(r"(?m)^(## Week \d+\. (?:.|\n)*?)(?=^# |^## |\Z)", PLAN)
 QUESTION = re.compile(r"([^.:;?]+\?)")
 READ = re.compile(r"<\.\./(\d\d_\w+)>")
@@ -69,18 +67,12 @@ def stub(week: str, names: list[str]) -> list[str]:
         cell.source.split("(")[0].removeprefix("def "): cell.source
         for name in names
         for cell in cells(BOOK / f"{name}.ipynb")
-        if "exercise" in cell.metadata.get("tags", [])
+        if "exercise" in tags(cell)
     }
     for name, minutes in wanted:
         if name in stubs:
-            return [
-                slide(
-                    "Yours to write",
-                    60,
-                    f"```python\n{stubs[name]}\n```",
-                    f"`{name}`, about {minutes} minutes.",
-                )
-            ]
+            code, notes = f"```python\n{stubs[name]}\n```", f"`{name}`, about {minutes} minutes."
+            return [slide("Yours to write", 60, code, notes)]
     return []
 
 
@@ -98,9 +90,8 @@ def vote(item: Item) -> list[str]:
     """A question of the quiz bank; what is right stands in the notes."""
     figure = f"![](figure:{item.figure})\n\n" if item.figure else ""
     code = f"```python\n{item.code.strip()}\n```\n\n" if item.code else ""
-    answers = "\n".join(
-        f"{letter}.  {text}" for letter, text in zip("ABCDE", item.shown, strict=False)
-    )
+    lettered = zip("ABCDE", item.shown, strict=False)
+    answers = "\n".join(f"{letter}.  {text}" for letter, text in lettered)
     right, reason = next(iter(item.answers.items()))
     notes = f"Right: {right} {reason} Vote, let neighbours talk for two minutes, vote again."
     return [slide("Vote", 300, f"{item.ask}\n\n{figure}{code}{answers}", notes)]
@@ -117,6 +108,5 @@ def deck(name: str) -> str:
     mine = [one for one in bank() if one.chapter in names]
     item = next(one for one in mine if one.id in chosen or not (chosen or one.code))
     slides = [*in_class(week), *formula(names), *stub(week, names), *wrong(names), *vote(item)]
-    return "\n".join(
-        [f"---\ntitle: {json.dumps(title)}\nsubtitle: {json.dumps(aim)}\n---\n", *slides]
-    )
+    head = f"---\ntitle: {json.dumps(title)}\nsubtitle: {json.dumps(aim)}\n---\n"
+    return "\n".join([head, *slides])

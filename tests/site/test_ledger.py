@@ -9,7 +9,7 @@ from collections import Counter
 from urllib.parse import urlsplit
 
 import pytest
-from rdflib import Graph
+import rdflib
 from rocrate.rocrate import ROCrate
 
 from book._ext.chapters import names
@@ -22,7 +22,8 @@ from course.claims import card, harvest, load
 from course.claims.others import others_of
 from vitlab.claims.rules import WORDS, word_of
 
-HEAVIEST = 150_000  # bytes of the page, compressed
+HEAVIEST = 120_000  # bytes of the page, compressed
+LEFT_TO_ITS_PAGE = {"because", "one-sided", "floor", "margin", "written", "amended"}
 THUMBNAIL = 30_000  # bytes of one
 
 
@@ -74,13 +75,15 @@ def test_a_card_says_all_of_its_claim_and_leads_to_the_rest(trees, cards, found,
         large = [other for other in others_of(name) if other["model"] == "dinov2_small_saliency"]
         mark += "".join(f" at 22 M: {other['figure']}" for other in large)
         assert line == " ".join(f"{name} {word} {mark} {claim.statement}".split())
-        for _, said in card.lines(claim, found.get(name)):
-            assert " ".join(said.replace("(95 %, ", "(").split()) in text, name
+        for heading, said in card.lines(claim, found.get(name)):
+            there = " ".join(said.replace("(95 %, ", "(").split()) in text
+            assert there or not own and heading in LEFT_TO_ITS_PAGE, name
         links = [link["href"] for link in shown.select("a")]
         assert (f"../ledger.html#{name}" if own else f"claims/{name}.html") in links
         if name in found:
             commands = [code.get_text() for code in shown.select("dd > code")]
             assert f"{up}{claim.chapter}.html#verdict-{name}" in links
+        if name in found and own:
             assert f"python -m book.tools.execute book/{claim.chapter}.ipynb" in commands
             assert {f"python -m studies {study}" for study in claim.study} <= set(commands)
             assert {f"{up}../_static/results/{study}.json" for study in claim.study} <= set(links)
@@ -116,7 +119,10 @@ def recorded(page, kind):
     tags = {tag["name"]: tag["content"] for tag in page.select("meta[name^=citation_]")}
     assert tags["citation_author"] == record["author"]["name"] and tags["citation_title"]
     local = json.dumps(record | {"@context": {"@vocab": "https://schema.org/"}})
-    assert len(Graph().parse(data=local, format="json-ld")) >= len(record) - 1
+    graph = rdflib.Graph().parse(data=local, format="json-ld")
+    words = {*graph.predicates(), *graph.objects(predicate=rdflib.RDF.type)} - {rdflib.RDF.type}
+    assert len(graph) >= len(record) - 1
+    assert all(word in rdflib.SDO for word in words), "schema.org has no such word"
     return record, tags
 
 
@@ -129,9 +135,15 @@ def test_chapters_and_the_book_have_records_and_the_crate_says_what_made_each_fi
     recorded(trees["index.html"], "Book")
     (link,) = trees["index.html"].select("link[rel=describedby]")
     crate = ROCrate(SITE / link["href"])
-    assert crate.name and crate.license and crate.root_dataset["datePublished"]
-    assert all((SITE / file.id).is_file() for file in crate.data_entities)
-    made = {act["name"]: act["result"][0].id for act in crate.get_by_type("CreateAction")}
+    # All that rocrate-validator 0.13 (crs4) asks, but for a contact, whom an owner would name.
+    assert crate.name and crate.publisher and crate.root_dataset["datePublished"]
+    assert crate.license["description"] and crate.get_by_type("SoftwareApplication")[0]["url"]
+    for file in crate.data_entities:
+        assert file["description"] and file["encodingFormat"]
+        assert file["contentSize"] == str((SITE / file.id).stat().st_size)
+    actions = crate.get_by_type("CreateAction")
+    assert actions == crate.root_dataset["mentions"]
+    made = {act["name"]: act["result"].id for act in actions}
     studies = [study for row in data["claims"] for study in row["studies"]]
     assert made == {s["command"]: f"_static/results/{s['name']}.json" for s in studies}
 

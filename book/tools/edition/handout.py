@@ -37,9 +37,8 @@ def hand_out(edition: Edition, folder: Path) -> None:
     folder.mkdir(parents=True)
     for path in sources.glob("book/*.ipynb"):
         if (page := f"book/{path.stem}") not in left_out:
-            notebook = alone(
-                notebooks.read(path), page, edition.site, "" if edition.site else "wheels"
-            )
+            beside = "" if edition.site else "wheels"
+            notebook = alone(notebooks.read(path), page, edition.site, beside)
             for output in notebooks.outputs(notebook):
                 output.get("metadata", {}).pop("narrow", None)  # the site's form for phones
             notebooks.write(folder / path.name, notebook)
@@ -58,9 +57,8 @@ def problems(edition: Edition, folder: Path) -> list[str]:
     with TemporaryDirectory() as packages:
         for name in wheels.NAMES:
             shutil.unpack_archive(folder / "wheels" / name, packages, "zip")
-        return [
-            line for part in (folder, Path(packages)) for line in leaks(part, table(edition)[1])
-        ]
+        left_out = table(edition)[1]
+        return [*leaks(folder, left_out), *leaks(Path(packages), left_out)]
 
 
 def main() -> int:
