@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 from jinja2 import Environment, FileSystemLoader
 
-from course.grading.answers import BOOK, ROOT, Chapter, chapter, exercises
+from course.grading.answers import BOOK, REFUSED, ROOT, Chapter, chapter, exercises
 from course.grading.grade import POINTS
 
 TEMPLATES = Environment(loader=FileSystemLoader(Path(__file__).parent), keep_trailing_newline=True)
@@ -48,7 +48,9 @@ def gradescope(arguments: Sequence[str] | None = None) -> int:
     """The zip that Gradescope makes its autograder of: this grader, and one chapter."""
     of, out = _asked("gradescope", arguments, "autograder.zip")
     files = [path for kind in SOURCES for path in ROOT.glob(kind)]
-    files += [*BOOK.glob(f"{of.name}.ipynb"), *BOOK.glob(f"solutions/{of.name}.ipynb")]
+    refused = [each for name in of.exercises for each in REFUSED.get(name, ())]
+    for number in {of.number, *(int(each.split("@")[1]) for each in refused if "@" in each)}:
+        files += [path for path in BOOK.glob(f"**/{number:02}_*.ipynb")]
     files += [ROOT / "requirements.txt", BOOK / "claims.yml"]
     run = TEMPLATES.get_template("run_autograder.txt").render(number=of.number)
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
