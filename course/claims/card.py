@@ -76,11 +76,11 @@ def text(claim: Claim, rows: list[tuple[str, str]], width: int = 96) -> str:
 
 
 @cache
-def without_answer(name: str) -> str:
-    """A claim's card for an exam: what was measured, on what, and what the rule makes of it."""
-    claim, found = load().claims[name], harvest().get(name)
-    rows = [row for row in lines(claim, found) if row[0] in ("measured", "setting", "rule")]
-    return text(claim, [(head, said.partition(" Also shown:")[0]) for head, said in rows], 80)
+def without_answer(name: str) -> list[tuple[str, str]]:
+    """Lines of a claim's card for an exam: what was measured, on what, and what the rule says."""
+    rows = lines(load().claims[name], harvest().get(name))
+    asked = [row for row in rows if row[0] in ("measured", "setting", "rule")]
+    return [(heading, said.partition(" Also shown:")[0]) for heading, said in asked]
 
 
 def html(

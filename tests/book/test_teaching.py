@@ -159,7 +159,7 @@ def test_an_exam_adds_up_and_its_guide_has_the_marks_of_each_question_and_what_c
         assert place.get("says", "") in place.get("said", "")
     assert (
         "<<" not in paper + guide
-        and "\nverdict " not in paper
+        and "> **verdict**" not in paper
         and paper != exam.written("paper", seed + 1)
     )
 
