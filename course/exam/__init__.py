@@ -43,7 +43,7 @@ def places(seed: int) -> Iterator[dict[str, Any]]:
             values = KNOWN | {"draw": draw}
             for name, expression in question.get("given", {}).items():
                 values[name] = eval(str(expression), values)
-            texts = {
+            texts: dict[str, Any] = {
                 key: COMPUTED.from_string(question[key]).render(values) for key in ("ask", "guide")
             }
             if claim := question.get("card"):
