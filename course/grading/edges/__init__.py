@@ -11,7 +11,8 @@ from pathlib import Path
 import nbformat
 from jinja2 import Environment, FileSystemLoader
 
-from course.grading.answers import BOOK, REFUSED, ROOT, Chapter, chapter, exercises
+from course.definitions import statements
+from course.grading.answers import BOOK, REFUSED, ROOT, Chapter, chapter, exercises, solution
 from course.grading.grade import POINTS
 
 TEMPLATES = Environment(loader=FileSystemLoader(Path(__file__).parent), keep_trailing_newline=True)
@@ -71,7 +72,10 @@ def nbgrader(arguments: Sequence[str] | None = None) -> int:
     """A short notebook of stubs and tests, for nbgrader's ``source`` folder."""
     of, out = _asked("nbgrader", arguments, "exercises.ipynb")
     stubs = {c.id: c for c in nbformat.read(BOOK / f"{of.name}.ipynb", as_version=4).cells}
-    start = nbformat.v4.new_code_cell("from course.grading.plain import require", id="start")
+    code = "\n".join(solution(of, name) for name in of.exercises)
+    imports = dict.fromkeys(each.text for each in statements(code, 0) if each.imports)
+    text = "\n".join([*imports, "", "from course.grading.plain import require"])
+    start = nbformat.v4.new_code_cell(text, id="start")
     cells = [nbformat.v4.new_markdown_cell(f"# {of.name.replace('_', ' ')}", id="title"), start]
     for name in of.exercises:
         stub = stubs[of.cells[name]].source.replace(
