@@ -67,10 +67,10 @@ def _amendment(change: Amendment) -> str:
     return f"{change.when}: it was '{change.was}'{verdict}. {change.because}"
 
 
-def text(claim: Claim, rows: list[tuple[str, str]], width: int = 96) -> str:
+def text(claim: Claim, rows: list[tuple[str, str]]) -> str:
     """The claim and the lines of a card, for a terminal and for nbval to compare."""
     return "\n".join(
-        textwrap.fill(line, width, initial_indent=f"{heading:10}", subsequent_indent=" " * 10)
+        textwrap.fill(line, 96, initial_indent=f"{heading:10}", subsequent_indent=" " * 10)
         for heading, line in [(claim.id, claim.statement), *rows]
     )
 
