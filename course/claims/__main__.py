@@ -21,9 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
 
     def shown(name: str) -> str:
-        if options.exam:
-            return card.without_answer(name)
-        return card.text(claims[name], card.lines(claims[name], found.get(name)))
+        whole = card.lines(claims[name], found.get(name))
+        return card.text(claims[name], card.without_answer(name) if options.exam else whole)
 
     print("\n\n".join(map(shown, names)))
     return 0

@@ -67,20 +67,20 @@ def _amendment(change: Amendment) -> str:
     return f"{change.when}: it was '{change.was}'{verdict}. {change.because}"
 
 
-def text(claim: Claim, rows: list[tuple[str, str]], width: int = 96) -> str:
+def text(claim: Claim, rows: list[tuple[str, str]]) -> str:
     """The claim and the lines of a card, for a terminal and for nbval to compare."""
     return "\n".join(
-        textwrap.fill(line, width, initial_indent=f"{heading:10}", subsequent_indent=" " * 10)
+        textwrap.fill(line, 96, initial_indent=f"{heading:10}", subsequent_indent=" " * 10)
         for heading, line in [(claim.id, claim.statement), *rows]
     )
 
 
 @cache
-def without_answer(name: str) -> str:
-    """A claim's card for an exam: what was measured, on what, and what the rule makes of it."""
-    claim, found = load().claims[name], harvest().get(name)
-    rows = [row for row in lines(claim, found) if row[0] in ("measured", "setting", "rule")]
-    return text(claim, [(head, said.partition(" Also shown:")[0]) for head, said in rows], 80)
+def without_answer(name: str) -> list[tuple[str, str]]:
+    """Lines of a claim's card for an exam: what was measured, on what, and what the rule says."""
+    rows = lines(load().claims[name], harvest().get(name))
+    asked = [row for row in rows if row[0] in ("measured", "setting", "rule")]
+    return [(heading, said.partition(" Also shown:")[0]) for heading, said in asked]
 
 
 def html(

@@ -23,13 +23,14 @@ from torch import nn
 from torch.nn import functional as F
 
 from course.check import EXERCISES
-from course.claims import card
+from course.claims import card, load
 from course.quiz import COMPUTED, figure
 
 FOLDER = Path(__file__).parent
 PLAIN = (sum, len, round, range, tuple)
 KNOWN = {"torch": torch, "math": math} | {each.__name__: each for each in PLAIN}
 WRITTEN = KNOWN | {"F": F, "nn": nn, "rearrange": rearrange}  # for code with a mistake
+MARKUP = re.compile(r"[\\`*_{}\[\]<>$~^|@#]")  # what Markdown would read as its own
 FIGURE = re.compile(r"!\[\]\(figure:([\w-]+)\)")
 
 
@@ -42,11 +43,12 @@ def places(seed: int) -> Iterator[dict[str, Any]]:
             values = KNOWN | {"draw": draw}
             for name, expression in question.get("given", {}).items():
                 values[name] = eval(str(expression), values)
-            texts = {
+            texts: dict[str, Any] = {
                 key: COMPUTED.from_string(question[key]).render(values) for key in ("ask", "guide")
             }
             if claim := question.get("card"):
-                texts["card"] = card.without_answer(claim)
+                rows = [(claim, load().claims[claim].statement), *card.without_answer(claim)]
+                texts["card"] = [(head, MARKUP.sub(r"\\\g<0>", said)) for head, said in rows]
             if "exercise" in question:
                 texts["said"] = said(question["exercise"], question["code"])
             yield {**place, **of, **question, **texts}

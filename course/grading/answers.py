@@ -67,7 +67,7 @@ def chapter(number: int) -> Chapter:
         for name in statement.gives & names:
             first.setdefault(name, ids[statement.cell])
     texts = frozenset(_squeezed(each.text) for each in notebook.statements if each.of_book)
-    own = {name: s.text for s in notebook.statements if not s.of_book for name in s.gives}
+    own = {n: s.text for s in notebook.statements if not s.of_book for n in s.gives - names}
     return Chapter(number, path.stem, tuple(dict.fromkeys(order)), first, texts, own)
 
 
@@ -96,9 +96,10 @@ def answer(notebook: Notebook, of: Chapter, exercise: str) -> Answer:
     source = program(listed, exercise)
     if not source:
         return Answer(exercise, missing=_why_missing(notebook, of, exercise))
-    for name in REFUSED.get(exercise, ()):
-        if of.printed.get(name, source + "?") in source:
-            return Answer(exercise, missing=f"It calls {name}, {SOLVES}.", state="refused")
+    for name, number in (each.split("@") for each in REFUSED.get(exercise, ()) if "@" in each):
+        if chapter(int(number)).printed.get(name, f"def {name}(") in source:
+            said = f"It calls {name} of chapter {number}, {SOLVES}."
+            return Answer(exercise, missing=said, state="refused")
     notes = [f"looks unusual: {word}" for word in ODD if word in source]
     cells = dict.fromkeys(str(each.cell + 1) for each in listed if exercise in each.gives)
     if len(cells) > 1:

@@ -97,6 +97,10 @@ class Graded:
     def points(self) -> float:
         return number(self.by_hand) if self.by_hand else self.checked
 
+    @property
+    def total(self) -> str:
+        return f"{self.points:g} of {self.possible:g}"
+
 
 def grade_all(
     submissions: Sequence[Submission], rules: Rules, jobs: int, done: Path
@@ -115,10 +119,8 @@ def grade_all(
             kept.write_bytes(pickle.dumps(graded))
             return graded
         except Exception as error:  # nobody has thought of it, and the others must not lose theirs
-            said = str(error) if isinstance(error, CannotGrade) else repr(error)
-            return replace(
-                _ungraded(submission, rules, f"The grader failed: {said}"), at_fault=True
-            )
+            said = f"The grader failed: {error if isinstance(error, CannotGrade) else repr(error)}"
+            return replace(_ungraded(submission, rules, said), at_fault=True)
 
     pool = ThreadPoolExecutor(jobs)
     try:
@@ -193,16 +195,10 @@ def reference(number: int) -> dict[str, tuple[int, int]]:
 
 
 def share(state: str, met: int, total: int, free: int = 0) -> float:
-    """The fraction of expectations met, of those of the book's solution; 1 if passed alone.
-
-    Those that are ``free``, met by an answer that does nothing, are left out. A check may ask more
-    of one answer than of another, so a failed one is held below all of them.
-    """
-    if state == "passed":
-        return 1.0
-    if state not in ("failed", "stopped"):
-        return 0.0
-    return max(0, min(met, total - 1) - free) / max(total - free, 1)
+    """The fraction of expectations met, of those of the book's solution; 1 if passed alone."""
+    if state in ("failed", "stopped"):
+        return plain.part(met, total, free)
+    return float(state == "passed")
 
 
 def read_points(path: Path) -> dict[str, float]:

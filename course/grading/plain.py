@@ -24,12 +24,20 @@ def share(exercise: str, function: Callable, of: int) -> float:
     ``of`` is how many the check has: the number that it prints for an answer that passes. What an
     answer meets that does nothing is not counted.
     """
-    attempt, nothing = Attempt(function), free(exercise)[0]
+    attempt = Attempt(function)
     try:
         EXERCISES[exercise].examine(attempt)
     except (NotYet, NotAttempted):
-        return max(0, min(attempt.checks, of - 1) - nothing) / (of - nothing)
+        return part(attempt.checks, of, free(exercise)[0])
     return 1.0
+
+
+def part(met: int, total: int, free: int) -> float:
+    """The fraction of expectations that a failed answer met, those aside that are free.
+
+    A check may ask more of one answer than of another, so it is held below all of them.
+    """
+    return max(0, min(met, total - 1) - free) / max(total - free, 1)
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from jinja2 import Template
 
 from course.grading.filled import Sheet, number
 from course.grading.grade import Graded
+from minivit.files import atomic_write
 
 PUBLIC = "visible"  # every check is public, so a student may see all of it
 TEMPLATE = Path(__file__).with_name("report.html").read_text(encoding="utf-8")
@@ -118,18 +119,11 @@ def by_hand(out: Path, files: Iterable[str]) -> ByHand:
 
 def as_json(each: Graded) -> dict:
     """All that is known of a file."""
+    points = "points", "checked", "possible"
     return {
-        "student": each.submission.student,
-        "id": each.submission.id,
-        "file": each.submission.file,
-        "chapter": each.chapter,
-        "counts": each.counts,
-        "points": each.points,
-        "checked": each.checked,
-        "possible": each.possible,
-        "problem": each.problem,
-        "comment": each.comment,
-        "alike": each.alike,
+        **{name: getattr(each.submission, name) for name in ("student", "id", "file")},
+        **{name: getattr(each, name) for name in ("chapter", "counts", *points)},
+        **{name: getattr(each, name) for name in ("problem", "comment", "alike")},
         "exercises": [asdict(mark) for mark in each.marks],
         "isolation_lacks": each.lacking,
         "seconds": round(each.seconds, 1),
@@ -170,29 +164,18 @@ def remark(each: Graded) -> str:
 def comment(each: Graded) -> str:
     """What a student is told, as text."""
     lines = (f"{m.name} ({m.points:g} of {m.possible:g}): {m.sentence}" for m in each.marks)
-    total = f"{each.points:g} of {each.possible:g}"
-    return "\n".join(filter(None, [total, each.comment, each.problem, *lines]))
+    return "\n".join(filter(None, [each.total, each.comment, each.problem, *lines]))
 
 
 def page(each: Graded) -> str:
     """The page that a student gets, as HTML that needs nothing beside it."""
-    facts = {
-        "name": each.submission.student,
-        "file": each.submission.file,
-        "chapter": each.chapter.replace("_", " "),
-        "points": f"{each.points:g} of {each.possible:g}",
-        "marks": () if each.problem else each.marks,
-        "problem": each.problem,
-        "comment": each.comment,
-    }
-    return Template(TEMPLATE, autoescape=True).render(facts) + "\n"
+    return Template(TEMPLATE, autoescape=True).render(each=each, of=each.submission) + "\n"
 
 
 def save(path: Path, text: str) -> None:
     """Write a text, or leave what was there."""
-    scratch = path.with_name(f".{path.name}.new")
-    scratch.write_bytes(text.encode(errors="replace"))
-    scratch.replace(path)
+    with atomic_write(path) as scratch:
+        scratch.write_bytes(text.encode(errors="replace"))
 
 
 def harmless(value: str) -> str:

@@ -28,12 +28,7 @@ from course.claims.ledger import chapters
 from course.claims.rows import BOOK
 
 FOLDER = Path(__file__).parent
-SIGNS = dict(zip(("variable", "comment", "block"), ("<<", "<<#", "<<%"), strict=True))
-COMPUTED = Environment(
-    **{f"{name}_start_string": sign for name, sign in SIGNS.items()},  # type: ignore[arg-type]
-    variable_end_string=">>",
-    undefined=StrictUndefined,
-)
+COMPUTED = Environment("<<%", "%>>", "<<", ">>", "<<#", "#>>", undefined=StrictUndefined)
 
 
 @dataclass(frozen=True)

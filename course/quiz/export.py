@@ -80,9 +80,7 @@ def page(number: int) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m course quiz", description=__doc__)
     parser.add_argument("chapter", type=int, nargs="*", help="numbers of chapters, these alone")
-    parser.add_argument(
-        "--out", type=Path, default=Path("_build/quiz"), help="folder (_build/quiz)"
-    )
+    parser.add_argument("--out", type=Path, default=Path("_build/quiz"), help="(_build/quiz)")
     options = parser.parse_args(arguments)
     known = {int(item.chapter[:2]) for item in bank()}
     if wrong := {*options.chapter} - known:

@@ -11,18 +11,14 @@ from pathlib import Path
 import nbformat
 from jinja2 import Environment, FileSystemLoader
 
-from course.grading.answers import BOOK, ROOT, Chapter, chapter, exercises
+from course.definitions import statements
+from course.grading.answers import BOOK, REFUSED, ROOT, Chapter, chapter, exercises, solution
 from course.grading.grade import POINTS
 
 TEMPLATES = Environment(loader=FileSystemLoader(Path(__file__).parent), keep_trailing_newline=True)
-SOURCES = (
-    "course/**/*.py",
-    "course/**/*.yml",
-    "course/**/*.html",
-    "minivit/*.py",
-    "vitlab/**/*.py",
-)
-TODO, REGION = "raise NotImplementedError", ("### BEGIN SOLUTION", "### END SOLUTION")
+ROOMS, KINDS = ("course", "minivit", "vitlab"), (".py", ".yml", ".html")
+TODO = "raise NotImplementedError"
+REGION = f"### BEGIN SOLUTION\n    {TODO}\n    ### END SOLUTION"
 
 
 def _asked(command: str, arguments: Sequence[str] | None, out: str) -> tuple[Chapter, Path]:
@@ -47,20 +43,19 @@ def otter(arguments: Sequence[str] | None = None) -> int:
 def gradescope(arguments: Sequence[str] | None = None) -> int:
     """The zip that Gradescope makes its autograder of: this grader, and one chapter."""
     of, out = _asked("gradescope", arguments, "autograder.zip")
-    files = [path for kind in SOURCES for path in ROOT.glob(kind)]
-    files += [*BOOK.glob(f"{of.name}.ipynb"), *BOOK.glob(f"solutions/{of.name}.ipynb")]
+    every = (path for room in ROOMS for path in ROOT.glob(f"{room}/**/*"))
+    files = [path for path in every if path.suffix in KINDS]
+    refused = [each for name in of.exercises for each in REFUSED.get(name, ())]
+    for number in {of.number, *(int(each.split("@")[1]) for each in refused if "@" in each)}:
+        files += BOOK.glob(f"**/{number:02}_*.ipynb")
     files += [ROOT / "requirements.txt", BOOK / "claims.yml"]
-    run = TEMPLATES.get_template("run_autograder.txt").render(number=of.number)
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
         for path in files:
             file.write(path, path.relative_to(ROOT))
-        for name, text in (
-            ("run_autograder", run),
-            ("setup.sh", TEMPLATES.get_template("setup.sh").render()),
-        ):
+        for name in ("run_autograder", "setup.sh"):
             info = zipfile.ZipInfo(name)
             info.external_attr = 0o755 << 16
-            file.writestr(info, text)
+            file.writestr(info, TEMPLATES.get_template(name).render(number=of.number))
     print(out)
     return 0
 
@@ -69,12 +64,13 @@ def nbgrader(arguments: Sequence[str] | None = None) -> int:
     """A short notebook of stubs and tests, for nbgrader's ``source`` folder."""
     of, out = _asked("nbgrader", arguments, "exercises.ipynb")
     stubs = {c.id: c for c in nbformat.read(BOOK / f"{of.name}.ipynb", as_version=4).cells}
-    start = nbformat.v4.new_code_cell("from course.grading.plain import require", id="start")
+    code = "\n".join(solution(of, name) for name in of.exercises)
+    imports = dict.fromkeys(each.text for each in statements(code, 0) if each.imports)
+    text = "\n".join([*imports, "", "from course.grading.plain import require"])
+    start = nbformat.v4.new_code_cell(text, id="start")
     cells = [nbformat.v4.new_markdown_cell(f"# {of.name.replace('_', ' ')}", id="title"), start]
     for name in of.exercises:
-        stub = stubs[of.cells[name]].source.replace(
-            TODO, f"{REGION[0]}\n    {TODO}\n    {REGION[1]}"
-        )
+        stub = stubs[of.cells[name]].source.replace(TODO, REGION)
         test = f'require("{name}", {name})'
         cells += [_cell(name, stub, solution=True), _cell(f"test-{name}", test, grade=True)]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), out)

@@ -10,9 +10,10 @@ from functools import cache
 import pytest
 import torch
 
+from course import book_vit
 from course.check.attempt import Attempt, NotYet, close
 from course.check.exercise import EXERCISES, double_precision
-from course.grading.answers import BOOK, REFUSED, answer, chapter, exercises, program
+from course.grading.answers import BOOK, REFUSED, SOLVES, answer, chapter, exercises, program
 from course.grading.examiner import examine
 from course.grading.notebook import read
 from tests.course.grading.test_reading import written
@@ -28,23 +29,46 @@ ONE_CALL = [
     ("layer_norm", "(x, weight, bias, eps)", "F.layer_norm(x, x.shape[-1:], weight, bias, eps)"),
     ("drop_path", "(x, rate, training)", "F.dropout3d(x, rate, training)"),
     ("patchify", "(images, patch)", "course.book_vit.patchify(images, patch)"),
+    ("block", "(x, n, a, m, f)", "course.mine.load('block').block(x, n, a, m, f)"),
+    ("multi_head", "(*x)", "(exec(course.pieces.BOOK, space := {}), space['multi_head'](*x))[1]"),
 ]  # fmt: skip
 
 
+@pytest.fixture
+def folder(tmp_path, monkeypatch, capsys):  # which prints to no file
+    monkeypatch.chdir(tmp_path)  # where my_vit.py is written
+
+
 @pytest.mark.parametrize(("name", "arguments", "call"), ONE_CALL)
-def test_an_answer_of_one_call_is_refused_and_gets_nothing(name, arguments, call):
-    start = "import minivit.vit, course.book_vit\nimport torch.nn.functional as F\n"
+def test_an_answer_of_one_call_is_refused_and_gets_nothing(name, arguments, call, folder):
+    start = "import minivit.vit, course.mine\nimport torch.nn.functional as F\n"
     outcome = examine(name, f"{start}def {name}{arguments}:\n    return {call}\n", 30, 1000)
     assert outcome.state == "refused" and "solves the exercise in one call" in outcome.message
 
 
-def test_what_a_chapter_prints_is_refused_as_it_stands_and_ones_own_is_not(tmp_path):
-    own = "def antisymmetric_share(w_q, w_k):\n    return antisymmetric_part(w_q, w_k)"
-    for printed, state in ((chapter(2).printed["antisymmetric_part"], "refused"),
-                           ("def antisymmetric_part(w_q, w_k):\n    return 1.0", "missing")):  # fmt: skip
-        notebook = read(written(tmp_path, printed, own))
-        found = answer(notebook, chapter(2), "antisymmetric_share")
-        assert (found.state, bool(found.source)) == (state, state == "missing")
+@pytest.mark.parametrize(("name", "other", "number", "state"), [
+    ("antisymmetric_share", "antisymmetric_part", 2, "refused"),
+    ("feature_cka", "cka", 5, "refused"),
+    ("undo_residual", "undo", 15, "refused"),
+    ("ema", "guided", 28, "refused"),  # an exercise: whoever has written it
+    ("feature_cka", "cka", None, "missing"),
+])  # fmt: skip
+def test_what_a_chapter_prints_or_asks_for_is_refused_as_it_stands_and_ones_own_is_not(
+    name, other, number, state, tmp_path
+):
+    printed = chapter(number).printed if number else {}
+    helper = printed.get(other, f"def {other}(a, b):\n    return 1.0")
+    own = f"def {name}(a, b):\n    return {other}(a, b)"
+    of = chapter(next(n for n, names in exercises().items() if name in names))
+    found = answer(read(written(tmp_path, helper, own)), of, name)
+    assert (found.state, bool(found.source)) == (state, state == "missing")
+    assert found.missing == f"It calls {other} of chapter {number}, {SOLVES}." or not number
+
+
+def test_earlier_pieces_that_a_chapter_builds_on_are_not_refused(folder):
+    loads = "from course import mine\nmulti_head = mine.load('multi_head').multi_head\n"
+    block = "def block(x, n, a, m, f):\n    x = x + a(n(x))\n    return x + f(m(x))\n"
+    assert examine("block", loads + block, 30, 1000).state == "passed"
 
 
 @cache
@@ -78,8 +102,8 @@ def printed(number):
                 exec(program(listed, name), namespace)
             except Exception:
                 continue
-        if inspect.isfunction(namespace[name]):
-            found[name] = namespace[name]
+        if getattr(namespace[name], "__module__", "") == "builtins":  # and not imported
+            found[f"{name}@{number}"] = namespace[name]
     return found
 
 
@@ -111,8 +135,11 @@ def solves(name, function, inputs, right):
 def test_whatever_solves_an_exercise_by_itself_is_on_the_list(name):
     attempt = First(answers(name)[name])
     EXERCISES[name].examine(attempt)
-    number = next(n for n, names in exercises().items() if name in names)
-    tried = of_packages() | printed(number)
+    tried = {**of_packages(), "course.book_vit.ViT": book_vit.ViT}
+    for number, names in exercises().items():
+        tried |= printed(number)
+        if name not in names:  # an earlier exercise of the same chapter may lead to this one
+            tried |= {f"{other}@{number}": answers(other)[other] for other in names}
     assert len(tried) > 1000
     found = {other for other, function in tried.items() if solves(name, function, *attempt.seen)}
     assert found <= {*REFUSED.get(name, ())}

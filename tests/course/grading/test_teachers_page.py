@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import types
+import zipfile
 
 import nbformat
 import pytest
@@ -102,14 +103,20 @@ def test_gradescopes_zip_grades_without_this_checkout(tmp_path):
     done = subprocess.run(command, env=os.environ | own, capture_output=True, text=True)
     results = json.loads((tmp_path / "results/results.json").read_text())
     assert len(results["tests"]) == 5 and results["score"] == 0, done.stderr
+    edges.gradescope(["26", "--out", str(tmp_path / "26.zip")])
+    with zipfile.ZipFile(tmp_path / "26.zip") as file:  # an answer may not call a function of 28
+        assert {"book/26_without_labels.ipynb", "book/28_a_vit_that_draws.ipynb"} <= {
+            *file.namelist()
+        }
 
 
 def test_nbgraders_notebook_has_the_stubs_to_replace_and_locked_tests_with_points(right, tmp_path):
     edges.nbgrader(["2", "--out", str(tmp_path / "exercises.ipynb")])
-    cells = nbformat.read(tmp_path / "exercises.ipynb", as_version=4).cells[2:]
+    _, start, *cells = nbformat.read(tmp_path / "exercises.ipynb", as_version=4).cells
     kinds = [cell.metadata.nbgrader for cell in cells]
     assert [kind.grade for kind in kinds] == [False, True] * len(chapter(2).exercises)
     assert all("### BEGIN SOLUTION" in cell.source for cell in cells[::2])
     names = {"multi_head": right}
-    exec("from course.grading.plain import require", names)
+    exec(start.source, names)
+    assert names["math"] and names["rearrange"]  # which the chapter imports elsewhere
     exec(next(cell.source for cell in cells if '"multi_head"' in cell.source), names)
