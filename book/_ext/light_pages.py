@@ -110,13 +110,16 @@ def picture(page: Path) -> Callable[[re.Match], str]:
 
 
 def is_chart(file: Path) -> bool:
-    """Whether an image is lines on white, which a dark page may turn about, and no photograph."""
+    """Whether an image is lines on white, or few colours, which a dark page may turn about."""
     if file.suffix != ".png":
         return False
     with Image.open(file) as image:
         paper = Image.new("RGBA", image.size, "white")
-        counts = Image.alpha_composite(paper, image.convert("RGBA")).convert("L").histogram()
-    return sum(counts[250:]) > MOSTLY * sum(counts)
+        flat = Image.alpha_composite(paper, image.convert("RGBA")).convert("RGB")
+    counts = {shade: n for n, shade in flat.point(lambda v: v & 240).getcolors(4096)}
+    total, white = flat.width * flat.height, counts.get((240, 240, 240), 0)
+    few = sum(sorted(counts.values())[-6:])
+    return white > MOSTLY * total or (white > 0.6 * total and few > 0.94 * total)
 
 
 def size(file: Path) -> str:
