@@ -163,7 +163,9 @@ def webp(picture: Tensor) -> bytes:
 
 
 def on_page(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
-    """Has a page with a drawing load the drawings' scripts."""
+    """Has a page with a drawing load the drawings' scripts, if its model is there."""
+    if "body" in context and not app.tags.has("large"):
+        context["body"] = context["body"].replace(' data-part="large"', "")
     if "data-part=" in context.get("body", ""):
         app.add_css_file(f"{PARTS}/parts.css")
         app.add_js_file(f"{PARTS}/parts.js", loading_method="defer")
