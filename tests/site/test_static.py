@@ -53,23 +53,17 @@ def test_every_page_is_built_and_names_the_repositorys_address_and_no_other(tree
 
 
 def test_pages_and_what_they_load_take_40_megabytes_and_downloads_are_asked_for(trees):
-    taken, shown = set[Path](), set[Path]()
-    for name, tree in trees.items():
-        at = (SITE / name).parent
-        taken |= {(at / a["href"]).resolve() for a in tree.select("a[download][href]")}
-        shown |= {
-            (at / i["src"].split("?")[0]).resolve() for i in tree.select("img[src], script[src]")
-        }
+    links = ((SITE / n, a["href"]) for n, t in trees.items() for a in t.select("a[download][href]"))
+    taken = {(page.parent / link).resolve() for page, link in links}
     apart = {SITE / folder for folder in ("_sources", "_static/take", "_static/large", "wheels")}
     files = [f for f in SITE.rglob("*") if f.is_file() and not apart & {*f.parents}]
-    assert sum(f.stat().st_size for f in files if f not in taken - shown) < 40e6
+    assert sum(f.stat().st_size for f in files if f not in taken) < 40e6
 
 
 def test_the_type_of_the_pages_comes_with_them_and_has_no_name_that_is_reserved(trees):
     sheet = (SITE / "_static/fonts.css").read_text("utf-8")
-    fonts = [
-        TTFont(io.BytesIO(base64.b64decode(text))) for text in re.findall(r"base64,([^)]+)", sheet)
-    ]
+    found = re.findall(r"base64,([^)]+)", sheet)
+    fonts = [TTFont(io.BytesIO(base64.b64decode(text))) for text in found]
     assert len(fonts) == 4 and "SIL OPEN FONT LICENSE" in sheet
     for font in fonts:
         assert {*map(ord, "AZaz09.,–“”")} <= font.getBestCmap().keys()
