@@ -24,6 +24,7 @@ HEAVY = 100_000  # bytes of a PNG from which on its page shows it with less than
 MOSTLY = 0.84  # of a chart is white
 PLAIN = re.compile(r'<span class="(?:n|nn|nx|p|pm|w)">([^<]*)</span>')  # has the colour of all code
 BLANK = re.compile(r"(?s)(<(pre|script|style|textarea)\b.*?</\2>)|\s*<!--[^\[].*?-->|\n\s+")
+PRINTED = re.compile(r'(?s)<div id="jb-print-docs-body".*?(?=<div id="searchbox">)')
 CONTENTS = re.compile(r'(?s)<nav class="bd-links.*?</nav>')
 NO_STYLE = re.compile(r' class="(?:toctree-l\d|reference internal)"')
 VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
@@ -50,6 +51,7 @@ def lighten(html: str, page: Path) -> str:
     fold = '<span class="toctree-toggle"'
     html = html.replace(f"<summary>{fold}", f'<summary aria-label="Pages below">{fold}')
     html = html.replace(' aria-label="Toggle hidden content"', "")  # a fold of code has words
+    html = PRINTED.sub("", html)  # a second title and list of contents, which paper need not have
     html = BLANK.sub(lambda found: found[1] or "\n", PLAIN.sub(r"\1", html))
     html = CONTENTS.sub(lambda contents: NO_STYLE.sub("", contents[0]), html)
     head, article, rest = html.partition("<article")

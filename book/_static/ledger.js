@@ -99,4 +99,5 @@ addEventListener("popstate", () => {
   follow();
 });
 read();
+if (location.search) form.scrollIntoView(); // who asks by an address wants the answer
 follow();
