@@ -141,6 +141,7 @@ def test_a_chapter_is_light_and_a_sliders_frames_come_when_a_hand_does(browser: 
     frames = visit.page.locator(".frames").first
     hidden = frames.locator("img[hidden]").evaluate_all("all => all.map((image) => image.src)")
     assert hidden and not {*hidden} & {*visit.requests}
+    frames.evaluate("e => (e.closest('details').open = true)")  # it follows a prediction
     frames.hover()
     all_there = "e => [...e.querySelectorAll('img')].every(i => i.complete && i.naturalWidth)"
     visit.page.wait_for_function(all_there, arg=frames.element_handle(), timeout=30_000)
