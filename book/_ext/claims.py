@@ -11,7 +11,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from book._ext import direction
 from book._ext.chapters import MAP
-from book._ext.ledger_page import LEDGER, chips, page_of, relative, word
+from book._ext.ledger_page import LEDGER, chips, in_order, page_of, relative, word
 from book._ext.pages import html, refused
 from course.claims import others
 from course.claims.card import css_class
@@ -96,24 +96,24 @@ class NumberRole(SphinxRole):
 
 
 class ClaimGrid(SphinxDirective):
-    """A tile for every claim of the documents, or of later papers, coloured by its verdict, and how
-    many there are of each."""
+    """How many claims of the documents, or of later papers, have each word: a tile a claim."""
 
     optional_arguments = 1  # "later"
 
     def run(self):
         note_dependencies(self.env)
-        tiles = nodes.bullet_list(classes=["claim-grid"])
         claims, documents = load().claims, load().of_documents()
         shown = claims.keys() - documents if self.arguments else documents
-        words = {name: word(name, verdicts()) for name in claims if name in shown}
-        for name in words:
-            claim = claims[name]
-            link = _link(self.env.docname, claim)
-            link["classes"] += ["claim-tile", css_class(words[name])]
-            link += nodes.inline("", f" {words[name]}", classes=["visually-hidden"])
-            tiles += nodes.list_item("", nodes.paragraph("", "", link))
-        return [tiles, html(chips(Counter(words.values())))]
+        words, parts = {name: word(name, verdicts()) for name in claims if name in shown}, []
+        for kind, count in in_order(Counter(words.values())).items():
+            tiles = nodes.bullet_list(classes=["claim-grid"])
+            for name in (name for name in words if words[name] == kind):
+                link = _link(self.env.docname, claims[name])
+                link["classes"] += ["claim-tile", css_class(kind)]
+                link[0] = nodes.inline("", f"{name}: {kind}", classes=["visually-hidden"])
+                tiles += nodes.list_item("", nodes.paragraph("", "", link))
+            parts += [html(chips(Counter({kind: count}))), tiles]
+        return parts
 
 
 class FirstWords(SphinxDirective):

@@ -10,11 +10,11 @@ from unicodedata import name, normalize
 import pypandoc
 import yaml
 import ziamath
-from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 from sphinx.ext.mathjax import html_visit_displaymath, html_visit_math
 
+from book._ext.fonts import subset
 from book._ext.pages import when_built
 
 KINDS = {"(": "InlineMath", "[": "DisplayMath"}
@@ -61,18 +61,14 @@ def write(app: Sphinx) -> None:
 
 def write_font(shown: set[str], file: Path) -> None:
     """STIX Two Math with these characters alone."""
-    font, options = TTFont(FONT), Options(flavor="woff2", layout_features=[], hinting=False)
+    font = TTFont(FONT)
     width = font["hmtx"]["uni221A"][0]
     for glyph in font.getGlyphOrder():  # Chromium leaves room for the widest root, of all heights
         if glyph.startswith("uni221A."):
             before, left = font["hmtx"][glyph]
             font["glyf"][glyph].coordinates.scale((width / before, 1))
             font["hmtx"][glyph] = width, round(left * width / before)
-    subsetter = Subsetter(options)
-    subsetter.populate(unicodes=map(ord, shown))
-    subsetter.subset(font)
-    font.flavor = options.flavor
-    font.save(file)
+    file.write_bytes(subset(font, shown))
 
 
 def setup(app: Sphinx) -> None:

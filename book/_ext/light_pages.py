@@ -4,8 +4,8 @@ The theme brings Font Awesome whole, for some fifteen icons, which are drawn int
 """
 
 import base64
-import io
 import re
+import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -20,8 +20,13 @@ from book._ext.pages import when_built
 STATIC = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
 SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")  # only the search page searches
 UNUSED = ("scripts/fontawesome.js*", "vendor/fontawesome/webfonts/*", "**/*.map")
-HEAVY = 100_000  # bytes of a PNG whose page shows it as WebP; the PNG is there to take
+HEAVY = 100_000  # bytes of a PNG from which on its page shows it with less than all its detail
 MOSTLY = 0.84  # of a chart is white
+PLAIN = re.compile(r'<span class="(?:n|nn|nx|p|pm|w)">([^<]*)</span>')  # has the colour of all code
+BLANK = re.compile(r"(?s)(<(pre|script|style|textarea)\b.*?</\2>)|\s*<!--[^\[].*?-->|\n\s+")
+PRINTED = re.compile(r'(?s)<div id="jb-print-docs-body".*?(?=<div id="searchbox">)')
+CONTENTS = re.compile(r'(?s)<nav class="bd-links.*?</nav>')
+NO_STYLE = re.compile(r' class="(?:toctree-l\d|reference internal)"')
 VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
 ICON = re.compile(
     r'<(i|span) class="((?:[\w-]+ +)*(?:fa-solid|fas|fab) +fa-([\w-]+)[^"]*)"([^>]*)></\1>'
@@ -46,6 +51,9 @@ def lighten(html: str, page: Path) -> str:
     fold = '<span class="toctree-toggle"'
     html = html.replace(f"<summary>{fold}", f'<summary aria-label="Pages below">{fold}')
     html = html.replace(' aria-label="Toggle hidden content"', "")  # a fold of code has words
+    html = PRINTED.sub("", html)  # a second title and list of contents, which paper need not have
+    html = BLANK.sub(lambda found: found[1] or "\n", PLAIN.sub(r"\1", html))
+    html = CONTENTS.sub(lambda contents: NO_STYLE.sub("", contents[0]), html)
     head, article, rest = html.partition("<article")
     return head + article + re.sub(r"<img\b[^>]*>", picture(page), rest)
 
@@ -79,13 +87,16 @@ def picture(page: Path) -> Callable[[re.Match], str]:
             return tag[0]
         attributes = tag[0].removeprefix("<img")
         source = re.search(r'\bsrc="([^"]+)"', tag[0])[1]
-        if source.startswith("data:"):
-            file = io.BytesIO(base64.b64decode(source.partition(",")[2]))
-            return f"<img {size(file)}{attributes}"
+        if source.startswith("data:"):  # a frame of a slider, fetched when it is shown
+            stored = base64.b64decode(source.partition(",")[2])
+            file = page.with_name(f"{page.stem}-{zlib.crc32(stored):08x}.webp")
+            file.write_bytes(stored)
+            return f"<img {size(file)}{wait}{attributes.replace(source, file.name)}"
         file = page.parent / source
-        if file.suffix == ".png" and file.stat().st_size > HEAVY:
+        if file.suffix == ".png":
+            lossless = file.stat().st_size <= HEAVY
             with Image.open(file) as image:
-                image.save(file.with_suffix(".webp"), quality=88)
+                image.save(file.with_suffix(".webp"), quality=88, lossless=lossless)
             attributes = attributes.replace(file.name, f"{file.stem}.webp")
         chart = " data-chart" if is_chart(file) else ""
         image = f"<img {size(file)}{wait}{chart}{attributes}"
@@ -101,18 +112,21 @@ def picture(page: Path) -> Callable[[re.Match], str]:
 
 
 def is_chart(file: Path) -> bool:
-    """Whether an image is lines on white, which a dark page may turn about, and no photograph."""
+    """Whether an image is lines on white, or few colours, which a dark page may turn about."""
     if file.suffix != ".png":
         return False
     with Image.open(file) as image:
         paper = Image.new("RGBA", image.size, "white")
-        counts = Image.alpha_composite(paper, image.convert("RGBA")).convert("L").histogram()
-    return sum(counts[250:]) > MOSTLY * sum(counts)
+        flat = Image.alpha_composite(paper, image.convert("RGBA")).convert("RGB")
+    counts = {shade: n for n, shade in flat.point(lambda v: v & 240).getcolors(4096)}
+    total, white = flat.width * flat.height, counts.get((240, 240, 240), 0)
+    few = sum(sorted(counts.values())[-6:])
+    return white > MOSTLY * total or (white > 0.6 * total and few > 0.94 * total)
 
 
-def size(file: Path | io.BytesIO) -> str:
+def size(file: Path) -> str:
     """An image's width and height, in pixels, as a tag has them."""
-    if isinstance(file, Path) and file.suffix == ".svg":
+    if file.suffix == ".svg":
         return re.search(r'width="\d+" height="\d+"', file.read_text(encoding="utf-8"))[0]
     with Image.open(file) as image:
         return f'width="{image.width}" height="{image.height}"'

@@ -17,6 +17,7 @@ from vitlab.convert.page import export_page, packed, rounded
 from vitlab.data import load_data
 from vitlab.data.dataset import Split
 from vitlab.data.photographs import photograph
+from vitlab.figures.overlay import LIT
 
 MODELS = ("digits_vit", "cifar10_vit")
 FOLDER = "live"
@@ -31,7 +32,6 @@ SIDE = 224  # pixels of a photograph that drawings show
 SHARP = 448  # at most, of one that models see with fewer
 HEAD = 112  # of a head's on the front page
 RING = 3 * 8 + 3  # the patch that is marked there at first
-DARK = 0.2  # of its light has what a head does not look at, as in lit.js
 DRAWN = ("chelsea", "astronaut", "coffee")
 STARTS = (0, 1)  # seeds of untrained models: that of digits_vit's training, and another
 
@@ -78,7 +78,9 @@ def write_front(folder: Path) -> None:
     rows = weights[:, :, RING].unflatten(-1, (across, across))
     light = (rows / rows.amax((-1, -2), keepdim=True)).sqrt()
     spread = light.repeat_interleave(HEAD // across, -1).repeat_interleave(HEAD // across, -2)
-    lit = photograph(first, HEAD) * (DARK + (1 - DARK) * spread[:, :, None])
+    *colour, opaque = torch.tensor(LIT(spread.numpy())).float().movedim(-1, 0)
+    lit = photograph(first, HEAD) * (1 - opaque[:, :, None])
+    lit += 255 * (torch.stack(colour, 2) * opaque[:, :, None])
     sheet = lit.permute(2, 0, 3, 1, 4).flatten(3, 4).flatten(1, 2)
     (folder / f"photographs/{first}-heads.webp").write_bytes(webp(sheet))
 
@@ -161,7 +163,9 @@ def webp(picture: Tensor) -> bytes:
 
 
 def on_page(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
-    """Has a page with a drawing load the drawings' scripts."""
+    """Has a page with a drawing load the drawings' scripts, if its model is there."""
+    if "body" in context and not app.tags.has("large"):
+        context["body"] = context["body"].replace(' data-part="large"', "")
     if "data-part=" in context.get("body", ""):
         app.add_css_file(f"{PARTS}/parts.css")
         app.add_js_file(f"{PARTS}/parts.js", loading_method="defer")

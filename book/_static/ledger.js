@@ -89,3 +89,4 @@ addEventListener("popstate", () => {
   read();
 });
 read();
+if (location.search) form.scrollIntoView(); // who asks by an address wants the answer

@@ -4,7 +4,7 @@
 set -eu
 python=${1:-python}
 made=_build/beside/_static/take
-rm -rf "$made"
+rm -rf "$made" _build/chapters _build/html/_static/take # of an earlier run
 mkdir -p "$made"
 "$python" -m zipfile -c "$made/vision-transformers.zip" _build/html
 "$python" -m book.tools.epub

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from book.tools.address import SITE
-from tests.browser.conftest import open_page, ready, served
+from tests.browser.conftest import Visit, open_page, ready, served
 
-HEAVIEST = 400_000  # bytes of the front page before it is touched
+HEAVIEST, CHAPTER = 400_000, 450_000  # bytes of the front page before it is touched, of chapter 2
 SHOWS = {
     "attention": (".lit-heads", ".live-switches"),
     "lens": (".live-lens", ".lit-head"),
@@ -127,6 +127,27 @@ def test_the_page_of_snippets_has_this_sites_address_and_all_of_them_run(browser
     visit.close()
 
 
+def weight(visit: Visit) -> int:
+    """Bytes of what a page has asked for, as a server packs them."""
+    paths = {
+        url.removeprefix(visit.address).split("?")[0] or "index.html" for url in visit.requests
+    }
+    return sum(len(gzip.compress((SITE / p).read_bytes())) for p in paths if (SITE / p).is_file())
+
+
+def test_a_chapter_is_light_and_a_sliders_frames_come_when_a_hand_does(browser: Browser, site: str):
+    visit = open_page(browser, site, "book/02_attention.html", "light", 390)
+    assert weight(visit) < CHAPTER
+    frames = visit.page.locator(".frames").first
+    hidden = frames.locator("img[hidden]").evaluate_all("all => all.map((image) => image.src)")
+    assert hidden and not {*hidden} & {*visit.requests}
+    frames.evaluate("e => (e.closest('details').open = true)")  # it follows a prediction
+    frames.hover()
+    all_there = "e => [...e.querySelectorAll('img')].every(i => i.complete && i.naturalWidth)"
+    visit.page.wait_for_function(all_there, arg=frames.element_handle(), timeout=30_000)
+    visit.close()
+
+
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 def test_the_front_page_shows_all_heads_at_once_and_loads_a_model_when_it_needs_one(
     browser, site, without_scripts, width: int, height: int
@@ -138,10 +159,7 @@ def test_the_front_page_shows_all_heads_at_once_and_loads_a_model_when_it_needs_
     photo, heads = hero.locator(".lit-photo"), hero.locator(".lit-head")
     boxes = [photo.bounding_box(), hero.locator(".lit-heads").bounding_box()]
     assert all(box["y"] >= 0 and box["y"] + box["height"] <= height for box in boxes)
-    files = [
-        SITE / (url.removeprefix(site).split("?")[0] or "index.html") for url in visit.requests
-    ]
-    assert sum(len(gzip.compress(f.read_bytes())) for f in {*files} if f.is_file()) < HEAVIEST
+    assert weight(visit) < HEAVIEST
     shown = """e => [...e.querySelectorAll('.lit-head canvas')].map(c => c.toDataURL()).join()"""
     large, loaded = (
         "e => e.querySelector('canvas').toDataURL()",

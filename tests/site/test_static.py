@@ -1,12 +1,16 @@
 """The built site: the static gates, what pages say of repository and chapters, and pages of the packages."""
 
+import base64
 import gzip
 import importlib
+import io
 import re
 from pathlib import Path
 
 import pytest
+from fontTools.ttLib import TTFont
 
+from book._ext.fonts import LEGAL
 from book.tools.address import ROOT, SITE, repository, site
 from book.tools.edition.contents import pages as pages_of
 from book.tools.edition.tree import load as load_yaml
@@ -44,8 +48,27 @@ def test_every_page_is_built_and_names_the_repositorys_address_and_no_other(tree
     assert (SITE / "sitemap.xml").exists() == (SITE / "robots.txt").exists() == bool(url)
     assert (SITE / ".nojekyll").is_file() and (SITE / "404.html").is_file()
     assert not [*SITE.glob("**/*mathjax*")]
-    tiles = [tile.get_text().split()[0] for tile in trees["index.html"].select(".claim-tile")]
-    assert tiles == list(load().claims) and "206 " in trees["index.html"].get_text()
+    tiles = [tile.get_text().split(":")[0] for tile in trees["index.html"].select(".claim-tile")]
+    assert sorted(tiles) == sorted(load().claims) and "206 " in trees["index.html"].get_text()
+
+
+def test_pages_and_what_they_load_take_40_megabytes_and_downloads_are_asked_for(trees):
+    links = ((SITE / n, a["href"]) for n, t in trees.items() for a in t.select("a[download][href]"))
+    taken = {(page.parent / link).resolve() for page, link in links}
+    apart = {SITE / folder for folder in ("_sources", "_static/take", "_static/large", "wheels")}
+    files = [f for f in SITE.rglob("*") if f.is_file() and not apart & {*f.parents}]
+    data = {".json", ".csv", ".bib"}  # to take, too
+    assert sum(f.stat().st_size for f in files if f not in taken and f.suffix not in data) < 40e6
+
+
+def test_the_type_of_the_pages_comes_with_them_and_has_no_name_that_is_reserved(trees):
+    sheet = (SITE / "_static/fonts.css").read_text("utf-8")
+    found = re.findall(r"base64,([^)]+)", sheet)
+    fonts = [TTFont(io.BytesIO(base64.b64decode(text))) for text in found]
+    assert len(fonts) == 4 and "SIL OPEN FONT LICENSE" in sheet
+    for font in fonts:
+        assert {*map(ord, "AZaz09.,–“”")} <= font.getBestCmap().keys()
+        assert {name.nameID for name in font["name"].names} <= {*LEGAL}
 
 
 def test_no_two_pages_describe_themselves_alike_and_none_by_its_minutes(trees):

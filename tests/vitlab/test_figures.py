@@ -74,6 +74,14 @@ def test_overlays_take_every_precision_and_tensors_with_gradients(dtype, ax):
     assert shares[0].tolist() == shares[1].tolist() == [0, 0, 0.25, 0.25, 0.5, 0.5]
 
 
+def test_a_dark_patch_is_seen_where_it_is_lit_and_the_rest_keeps_a_fifth_of_its_light(ax):
+    for light in (0, 127):
+        figures.overlay(ax, torch.full((3, 1, 2), light / 255), torch.tensor([1.0, 0]), (1, 2))
+        weights = ax.images[-1].to_rgba(ax.images[-1].get_array())
+        lit, unlit = ((1 - w[3]) * light / 255 + w[3] * w[:3] for w in weights[0])
+        assert lit.min() > light / 255 + 0.05 and unlit == pytest.approx([light / 255 / 5] * 3)
+
+
 def test_a_curve_shows_training_and_validation_by_epoch():
     lines = [
         {"epoch": epoch, "loss": loss, "accuracy": accuracy,

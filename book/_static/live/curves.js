@@ -10,14 +10,9 @@ function minivitCurves(kit, about) {
   const y = (v) => FLOOR - ((FLOOR - CEILING) * Math.min(v, top)) / top;
 
   function axes(context, colour) {
-    context.fillStyle = context.strokeStyle = colour.muted;
+    context.fillStyle = colour.muted;
     context.font = "11px sans-serif";
-    context.lineWidth = 1;
-    context.beginPath();
-    context.moveTo(LEFT, CEILING);
-    context.lineTo(LEFT, FLOOR);
-    context.lineTo(RIGHT, FLOOR);
-    context.stroke();
+    kit.line(context, colour.muted, [[LEFT, CEILING], [LEFT, FLOOR], [RIGHT, FLOOR]]);
     context.textAlign = "right";
     for (const [value, words] of ticks) context.fillText(words, LEFT - 5, y(value) + 4);
     context.textAlign = "center";
@@ -29,7 +24,7 @@ function minivitCurves(kit, about) {
   function path(context, points, dash = []) {
     context.setLineDash(dash);
     context.beginPath();
-    points.forEach(([t, v], i) => context[i ? "lineTo" : "moveTo"](x(t), y(v)));
+    points.forEach(([t, v]) => context.lineTo(x(t), y(v)));
     context.stroke();
     context.setLineDash([]);
   }
@@ -59,12 +54,7 @@ function minivitCurves(kit, about) {
       context.lineWidth = 2.5;
       context.strokeStyle = colour.first;
       path(context, now);
-      context.fillStyle = colour.first;
-      for (const [t, v] of now.slice(-1)) {
-        context.beginPath();
-        context.arc(x(t), y(v), 4, 0, 2 * Math.PI);
-        context.fill();
-      }
+      for (const [t, v] of now.slice(-1)) kit.disc(context, colour.first, [x(t), y(v)], 4);
     });
   }
   return { ...made, draw };

@@ -2,7 +2,7 @@
 function minivitLit(tools) {
   "use strict";
   const { h, range, drawImage } = tools;
-  const DARK = 0.2; // of its light has what a head does not look at
+  const DARK = 0.2, GLOW = 0.35; // of its light has what a head does not look at; what it looks at, beyond its own
   const RAMP = [[0, 0, 4], [81, 18, 124], [183, 55, 121], [252, 137, 97], [252, 253, 191]]; // magma
   const SHARP = 448; // pixels of a side, of a picture that the model sees with fewer
 
@@ -42,7 +42,9 @@ function minivitLit(tools) {
     context.drawImage(picture, 0, 0, width, height);
     context.globalAlpha = 1;
     context.globalCompositeOperation = "source-over";
-    if (!grey && weights) fill((t) => `rgb(8 12 10 / ${(1 - DARK) * (1 - t)})`);
+    if (grey || !weights) return;
+    fill((t) => `rgb(0 0 0 / ${(1 - DARK) * (1 - t)})`);
+    fill((t) => `rgb(255 240 199 / ${GLOW * t * t})`);
   }
 
   /** Pixels as a model sees them, as a picture to draw. */

@@ -8,15 +8,13 @@
 
   /** One row of softmax(q k' / sqrt(d)) v: query [d], keys [n][d], values [n][m]. */
   function attend(query, keys, values) {
-    const root = Math.sqrt(query.length);
-    const scores = keys.map((key) => key.reduce((sum, v, i) => sum + v * query[i], 0) / root);
-    const e = scores.map((s) => Math.exp(s - Math.max(...scores))), total = e.reduce((a, b) => a + b);
-    const weights = e.map((v) => v / total);
+    const { dot, softmax } = minivitNumbers(), root = Math.sqrt(query.length);
+    const scores = keys.map((key) => dot(key, query) / root), weights = softmax(scores);
     const output = values[0].map((_, i) => weights.reduce((sum, w, j) => sum + w * values[j][i], 0));
     return { scores, weights, output };
   }
 
-  function mount({ h, signed, percent, panel, points, bars, columns, speech }) {
+  function mount({ h, signed, percent, panel, points, bars, columns, speech, line, disc }) {
     const say = speech();
     const left = panel("Query and keys", "A query and three keys as arrows from the middle");
     const right = panel("Values and output", "Three values, and the output between them");
@@ -34,27 +32,15 @@
     const weighed = bars("Score over √2, and weight", NAMES);
 
     function arrow(context, [x, y], colour, width) {
-      const middle = size / 2, length = Math.hypot(x - middle, y - middle);
-      context.strokeStyle = colour;
-      context.lineWidth = width;
-      context.beginPath();
-      context.moveTo(middle, middle);
-      context.lineTo(x, y);
-      if (length < 1) return;
-      context.stroke();
+      const middle = size / 2;
+      if (Math.hypot(x - middle, y - middle) >= 1) line(context, colour, [[middle, middle], [x, y]], width);
     }
 
-    function grid(context, { line }, zero, steps) {
-      context.strokeStyle = line;
+    function grid(context, colour, zero, steps) {
       for (let i = 0; i <= steps; i++) {
         const at = (i * size) / steps;
-        for (const down of [true, false]) {
-          context.lineWidth = i == zero[down ? 0 : 1] ? 2 : 0.6;
-          context.beginPath();
-          context.moveTo(down ? at : 0, down ? 0 : at);
-          context.lineTo(down ? at : size, down ? size : at);
-          context.stroke();
-        }
+        line(context, colour.line, [[at, 0], [at, size]], i == zero[0] ? 2 : 0.6);
+        line(context, colour.line, [[0, at], [size, at]], i == zero[1] ? 2 : 0.6);
       }
     }
 
@@ -75,16 +61,8 @@
         context.fill();
         context.globalAlpha = 1;
         const [x, y] = inRight(output).map((p) => p * size);
-        SHADES.forEach((shade, i) => {
-          context.strokeStyle = colour[shade];
-          context.lineWidth = 8 * weights[i];
-          context.beginPath();
-          context.moveTo(x, y);
-          context.lineTo(...ends[i].map((p) => p * size));
-          context.stroke();
-        });
-        context.fillStyle = colour.ink;
-        context.beginPath(); context.arc(x, y, 7, 0, 7); context.fill();
+        SHADES.forEach((shade, i) => line(context, colour[shade], [[x, y], ends[i].map((p) => p * size)], 8 * weights[i]));
+        disc(context, colour.ink, [x, y], 7);
       });
       weighed.show(weights, weights.map((w, i) => `${signed(scores[i], 2)} → ${percent(w)}`));
       const most = weights.indexOf(Math.max(...weights));

@@ -80,6 +80,9 @@ function minivitKit(tools) {
     return { labels, images: labels.map((_, i) => bytes.subarray(i * size, (i + 1) * size)) };
   }
   const testDigits = () => digitsOf(minivitDigits);
+  /** Ten digits of a model's samples as buttons. */
+  const tenDigits = (samples, take) => h("div", { class: "part-digits", role: "group", "aria-label": "Digits" },
+    ...samples.slice(0, 10).map(({ name, pixels }) => button(name.slice(2), () => take(pixels), name)));
 
   /** The bytes [side * side * 3] of an image that scripts brought, cut to a square. */
   async function opened(url, side) {
@@ -111,6 +114,6 @@ function minivitKit(tools) {
 
   return {
     ...tools, ...minivitDrawing(tools), signed, handle, choice, button, row, columns, speech,
-    patiently, digitsOf, testDigits, opened, ownPhoto, base: BASE,
+    patiently, digitsOf, testDigits, tenDigits, opened, ownPhoto, base: BASE,
   };
 }

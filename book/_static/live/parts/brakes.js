@@ -13,11 +13,7 @@
   /** Of each image's scores, less a share of their mean, the softmax at a temperature. */
   function targets(scores, share, temperature) {
     const centre = mean(scores);
-    return scores.map((row) => {
-      const z = row.map((v, k) => (v - share * centre[k]) / temperature), top = Math.max(...z);
-      const e = z.map((v) => Math.exp(v - top)), sum = e.reduce((a, b) => a + b);
-      return e.map((v) => v / sum);
-    });
+    return scores.map((row) => minivitNumbers().softmax(row.map((v, k) => (v - share * centre[k]) / temperature)));
   }
   const entropy = (p) => -p.reduce((sum, v) => sum + (v > 0 ? v * Math.log(v) : 0), 0);
 

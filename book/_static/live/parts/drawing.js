@@ -64,6 +64,20 @@ function minivitDrawing(tools) {
     return { show, element };
   }
 
+  /** A line through places, and a disc around one. */
+  function line(context, colour, places, width = 1) {
+    Object.assign(context, { strokeStyle: colour, lineWidth: width });
+    context.beginPath();
+    places.forEach((one) => context.lineTo(...one));
+    context.stroke();
+  }
+  function disc(context, colour, [x, y], radius) {
+    context.fillStyle = colour;
+    context.beginPath();
+    context.arc(x, y, radius, 0, 7);
+    context.fill();
+  }
+
   const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
   /**
@@ -116,5 +130,5 @@ function minivitDrawing(tools) {
     return { places, show };
   }
 
-  return { panel, image, bars, points };
+  return { panel, image, bars, points, line, disc };
 }

@@ -49,7 +49,7 @@
   }
   const apart = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
 
-  function mount({ h, range, signed, handle, panel, points, columns, speech, row }) {
+  function mount({ h, range, signed, handle, panel, points, columns, speech, row, line, disc }) {
     const sharp = handle({
       label: "Sharpness b", min: -6, max: 4, step: 0.1, value: -6, words: (v) => signed(v, 1),
     }, () => show());
@@ -93,26 +93,15 @@
         reversed /= cells * cells;
         axes(context, colour);
         for (const x of found) {
-          context.beginPath();
-          context.arc(...toScreen(x), 10, 0, 7);
-          context.fillStyle = determinant(jacobian(x, b)) < 0 ? colour.second : colour.first;
-          context.fill();
-          context.lineWidth = 2;
-          context.strokeStyle = colour.paper;
-          context.stroke();
+          disc(context, colour.paper, toScreen(x), 11);
+          disc(context, determinant(jacobian(x, b)) < 0 ? colour.second : colour.first, toScreen(x), 9);
         }
       });
       outputs.draw((context, colour) => {
         axes(context, colour);
-        context.strokeStyle = colour.third;
-        context.lineWidth = 0.8;
         for (const turned of [false, true]) for (const fixed of range(43)) {
-          context.beginPath();
-          for (const moving of range(85)) {
-            const x = [fixed / 10 - REACH, moving / 20 - REACH];
-            context.lineTo(...toScreen(attend(turned ? x.reverse() : x, b)));
-          }
-          context.stroke();
+          const along = range(85).map((moving) => [fixed / 10 - REACH, moving / 20 - REACH]);
+          line(context, colour.third, along.map((x) => toScreen(attend(turned ? x.reverse() : x, b))), 0.8);
         }
       });
       const from = fromPlace(entered[0]);

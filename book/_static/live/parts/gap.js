@@ -29,7 +29,7 @@
   const named = (clouds) =>
     scores(clouds, 1).filter((row, i) => row.indexOf(Math.max(...row)) == i).length;
 
-  function mount({ h, handle, choice, panel, columns, speech, row }) {
+  function mount({ h, handle, choice, panel, columns, speech, row, line, disc }) {
     const ask = (label, max, value, words) => handle({ label, min: 0, max, value, words }, () => show());
     const apart = ask("Latitude", STEEPEST, 0, (v) => `${v}°`);
     const cold = ask("Temperature", 40, 40, (v) => `1/${Math.round(10 ** (v / 20))}`);
@@ -43,36 +43,21 @@
       const curve = Array.from({ length: STEEPEST + 1 }, (_, k) => loss(rings(k, wrong), scale));
       const place = ([x, y, z]) => [size * (0.5 + 0.42 * y), size * (0.5 - 0.42 * (0.9 * z + 0.43 * x))];
       const to = (k) => [size * (0.05 + 0.9 * k / STEEPEST), size * (0.95 - 0.85 * curve[k] / Math.max(...curve))];
-      const line = (context, colour, places) => {
-        context.strokeStyle = colour;
-        context.beginPath();
-        places.forEach((one) => context.lineTo(...one));
-        context.stroke();
-      };
-      const disc = (context, [x, y], radius) => {
-        context.beginPath();
-        context.arc(x, y, radius, 0, 7);
-      };
       ball.draw((context, colour) => {
-        disc(context, [size / 2, size / 2], 0.42 * size);
-        context.strokeStyle = colour.line;
-        context.stroke();
+        disc(context, colour.line, [size / 2, size / 2], 0.42 * size);
+        disc(context, colour.paper, [size / 2, size / 2], 0.42 * size - 1);
         clouds.images.forEach((image, i) => {
           const [at, [u, v]] = [place(image), place(clouds.texts[i])];
           line(context, colour.ink, [at, [u, v]]);
           context.fillStyle = colour.second;
           context.fillRect(u - 5, v - 5, 10, 10);
-          disc(context, at, 6);
-          context.fillStyle = colour.first;
-          context.fill();
+          disc(context, colour.first, at, 6);
         });
       });
       chart.draw((context, colour) => {
         line(context, colour.line, [[15, 15], [15, 285], [285, 285]]);
         line(context, colour.first, curve.map((_, k) => to(k)));
-        disc(context, to(apart.value), 6);
-        context.fillStyle = colour.ink;
-        context.fill();
+        disc(context, colour.ink, to(apart.value), 6);
       });
       const gap = 2 * Math.sin(apart.value * Math.PI / 180), best = curve.indexOf(Math.min(...curve));
       say.say(`Distance of the centres ${gap.toFixed(2)}, loss ${curve[apart.value].toFixed(2)}, least at latitude ${best}°. `

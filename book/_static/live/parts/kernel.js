@@ -21,15 +21,15 @@
 
   /** Attention between tokens by their cosines, each to a window around it: rows sum to 1. */
   function attentionTable(tokens, window, columns) {
-    const mean = tokens[0].map((_, k) => tokens.reduce((sum, t) => sum + t[k], 0) / tokens.length);
+    const { dot } = minivitNumbers(), mean = tokens[0].map((_, k) => tokens.reduce((sum, t) => sum + t[k], 0) / tokens.length);
     const directions = tokens.map((t) => {
-      const v = t.map((x, k) => x - mean[k]), length = Math.sqrt(v.reduce((a, x) => a + x * x, 0)) || 1;
+      const v = t.map((x, k) => x - mean[k]), length = Math.sqrt(dot(v, v)) || 1;
       return v.map((x) => x / length);
     });
     return directions.map((query, i) => {
       const e = directions.map((key, j) => {
         if (!near(i, j, (window - 1) / 2, columns)) return 0;
-        return Math.exp(SHARPNESS * (query.reduce((sum, v, k) => sum + v * key[k], 0) - 1));
+        return Math.exp(SHARPNESS * (dot(query, key) - 1));
       });
       const total = e.reduce((a, b) => a + b);
       return e.map((v) => v / total);

@@ -6,8 +6,7 @@
 
   /** Cosine of each patch's token with one of them; tokens [1 + patches, dim], of one block. */
   function resemblance(tokens, patch, dim) {
-    const of = (i) => tokens.subarray((1 + i) * dim, (2 + i) * dim);
-    const dot = (a, b) => a.reduce((sum, v, i) => sum + v * b[i], 0);
+    const of = (i) => tokens.subarray((1 + i) * dim, (2 + i) * dim), { dot } = minivitNumbers();
     const query = of(patch), length = Math.sqrt(dot(query, query));
     return Array.from({ length: PATCHES }, (_, i) => {
       const other = of(i);
@@ -26,15 +25,13 @@
       const mean = rows.reduce((sum, row) => sum + row[d], 0) / PATCHES;
       for (const row of rows) row[d] -= mean;
     }
-    const inner = rows.map((a) => rows.map((b) => a.reduce((sum, v, d) => sum + v * b[d], 0)));
-    const found = [];
+    const { dot } = minivitNumbers(), inner = rows.map((a) => rows.map((b) => dot(a, b))), found = [];
     for (let k = 0; k < 3; k++) {
       let along = Float64Array.from(rows, (_, i) => Math.cos(i * (k + 1)) + 0.1), size = 1;
       for (let step = 0; step < 300; step++) {
-        const next = Float64Array.from(inner, (row) => row.reduce((sum, v, j) => sum + v * along[j], 0));
+        const next = Float64Array.from(inner, (row) => dot(row, along));
         for (const one of found) { // stay at right angles to those before
-          const share = next.reduce((sum, v, i) => sum + v * one[i], 0)
-            / one.reduce((sum, v) => sum + v * v, 0);
+          const share = dot(next, one) / dot(one, one);
           next.forEach((_, i) => (next[i] -= share * one[i]));
         }
         const norm = Math.hypot(...next);

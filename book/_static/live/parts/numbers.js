@@ -20,6 +20,10 @@ function minivitNumbers() {
   }
 
   const dot = (a, b) => a.reduce((sum, v, k) => sum + v * b[k], 0);
+  function softmax(scores) {
+    const top = Math.max(...scores), e = scores.map((s) => Math.exp(s - top)), total = e.reduce((a, b) => a + b);
+    return e.map((v) => v / total);
+  }
 
   /** What is left of a vector beside some directions. Twice, since once leaves more than rounding. */
   function beside(vector, directions) {
@@ -40,7 +44,7 @@ function minivitNumbers() {
     }
     return found;
   }
-  return { uniforms, normals, dot, beside, orthonormal };
+  return { uniforms, normals, dot, softmax, beside, orthonormal };
 }
 
 /** A square image [side * side * 3] and its patches, rows of numbers in reading order. */

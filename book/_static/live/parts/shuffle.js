@@ -15,7 +15,7 @@
   const at = (i, k) => (Math.floor(i / ACROSS) * PATCH + Math.floor(k / PATCH)) * SIDE
     + (i % ACROSS) * PATCH + (k % PATCH);
 
-  function mount({ h, range, percent, best, softmax, button, image, bars, columns, row, speech }) {
+  function mount({ h, range, percent, best, softmax, button, image, bars, columns, row, speech, tenDigits }) {
     const engine = minivitEngine(), model = engine.open(minivitModels[MODEL]);
     const samples = minivitSamples[MODEL];
     let bytes = samples[1].pixels, order = range(ACROSS ** 2), picked = null;
@@ -44,10 +44,10 @@
       picked = null;
       show();
     }
-    const digits = samples.slice(0, 10).map((sample) => button(sample.name.slice(2), () => {
-      bytes = sample.pixels;
+    const digits = tenDigits(samples, (pixels) => {
+      bytes = pixels;
       restore();
-    }, sample.name));
+    });
     const tables = { with: bars("With positions", model.classes, true),
       without: bars("Without positions", model.classes, true) };
 
@@ -71,8 +71,7 @@
     }
     for (const i of [1, 5, 9, 13]) [order[i], order[i + 1]] = [i + 1, i]; // the middle columns, to begin with
     const panels = columns(board.element, tables.with.element, tables.without.element);
-    const buttons = row(button("Shuffle", shuffle), button("Put all back", restore),
-      h("div", { class: "part-digits", role: "group", "aria-label": "Digits" }, ...digits));
+    const buttons = row(button("Shuffle", shuffle), button("Put all back", restore), digits);
     return { show, element: h("div", {}, say.element, panels, buttons) };
   }
   const needs = ["../engine.js", `../models/${MODEL}.js`];

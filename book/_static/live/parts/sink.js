@@ -38,7 +38,7 @@
       weights.show(values.map((v) => Math.min(1, v)), values.map((v) => v.toFixed(2)));
       const sum = patches.reduce((a, b) => a + b).toFixed(2);
       say.say({
-        softmax: `The patches get a weight of ${sum} in all: softmax sees only how scores differ.`,
+        softmax: `With a mean score of ${signed(slider.value, 2)} the patches get ${sum} in all: softmax sees only how scores differ.`,
         register: `The patches get ${sum} in all, and the register ${register.toFixed(2)}.`,
         plus: `The patches get ${sum} in all; ${unspent.toFixed(2)} is not spent.`,
         sigmoid: `The patches get ${sum} in all, which need not be 1.`,

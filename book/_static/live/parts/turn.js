@@ -76,8 +76,8 @@
     return { logits, states };
   }
 
-  function mount({ h, range, percent, best, softmax, powerOfTen, handle, choice, button, panel, bars,
-    columns, row, speech }) {
+  function mount({ h, range, percent, best, softmax, powerOfTen, handle, choice, panel, bars,
+    columns, row, speech, tenDigits }) {
     const engine = minivitEngine(), model = engine.open(minivitModels[MODEL]);
     const samples = minivitSamples[MODEL], { dim, image_size: [side], patch_size: [patch] } = model.config;
     const across = side / patch, n = across * across;
@@ -94,10 +94,10 @@
     const maps = panel(`Channels 1 to ${SHOWN} as maps of the patches: as trained above, turned below`,
       `Maps of the patches, of ${SHOWN} channels, as trained and turned`, [CELL * dim, 2 * CELL * dim / SHOWN]);
     const said = bars("What it says", model.classes, true);
-    const digits = samples.slice(0, 10).map((sample) => button(sample.name.slice(2), () => {
-      pixels = sample.pixels;
+    const digits = tenDigits(samples, (chosen) => {
+      pixels = chosen;
       show();
-    }, sample.name));
+    });
 
     function show() {
       const before = engine.forward(model, engine.normalised(model, pixels));
@@ -131,8 +131,7 @@
         + `model says ${model.classes[best(chances)]}, ${percent(Math.max(...chances))}.`);
     }
     const element = h("div", {}, row(angle.element), row(mean.element), row(norm.element), say.element,
-      ...tables.map((one) => one.element), maps.element, columns(said.element,
-        h("div", { class: "part-digits", role: "group", "aria-label": "Digits" }, ...digits)));
+      ...tables.map((one) => one.element), maps.element, columns(said.element, digits));
     return { show, element };
   }
   const needs = ["../engine.js", `../models/${MODEL}.js`];
