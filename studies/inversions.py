@@ -4,6 +4,7 @@
 times as many numbers as its tokens, as in ViT-B/32, behind an embedding that keeps most of an
 image. ``inversion_rates``: the source's descent, with a Gaussian after each step, by learning rate.
 ``inversion_by_depth``: three blocks of trained and untrained models, two photographs.
+``inversion_at_the_criterion``: how far twelve digits are when they meet it, in float64.
 """
 
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from minivit.patches import patchify
 from minivit.vit import ViT
 from studies.runner.survey import Figures, Survey, by_row
 from vitlab.calls import activation
+from vitlab.data import load_data
 from vitlab.data.photographs import crops, photograph
 from vitlab.inversion import Diverged, invert, linear_guess
 
@@ -28,6 +30,7 @@ RATES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 RATE_STEPS, BLUR = 100, 2.4
 MODELS = ("cifar10_vit_gap", "vit_32px untrained", "cifar10_resnet", "resnet_32px untrained")
 DEPTH_STEPS = 120
+KINDS = ("digits_mixer", "mixer_8px untrained", "digits_resnet", "resnet_8px untrained")
 
 
 def astronaut() -> Tensor:
@@ -127,6 +130,21 @@ def by_depth(row: str) -> Figures:
     return figures
 
 
+def at_the_criterion(row: str) -> Figures:
+    """Distances from twelve digits, after the first and the last block; none where not met."""
+    name, _, untrained = row.partition(" ")
+    torch.manual_seed(0)
+    model: Any = (minivit.create(name) if untrained else minivit.load(name)).eval().double()
+    preprocess = minivit.load("digits_vit").double().preprocess
+    dozen = preprocess(load_data("DIGITS").test.images[:12]).double()
+    away: list[float | None] = []
+    for at in ("blocks.0", f"blocks.{len(model.blocks) - 1}"):
+        run: Any = invert(model, dozen, at=at, steps=LONG)
+        met = enumerate(run.met)
+        away += [run.input_distance[i, count - 1].item() if count else None for i, count in met]
+    return {"away": away}
+
+
 def by_seed(name: str, measure: Callable[[int], Figures], seeds: int) -> Survey:
     rows = {f"seed {seed}": partial(measure, seed) for seed in range(seeds)}
     return Survey(name, rows, range(seeds), digits="")
@@ -135,3 +153,6 @@ def by_seed(name: str, measure: Callable[[int], Figures], seeds: int) -> Survey:
 inversion_in_miniature = by_seed("inversion_in_miniature", in_miniature, 5)
 inversion_rates = by_seed("inversion_rates", by_rate, 10)
 inversion_by_depth = by_row("inversion_by_depth", by_depth, MODELS, digits="")
+inversion_at_the_criterion = by_row(
+    "inversion_at_the_criterion", at_the_criterion, KINDS, digits=""
+)

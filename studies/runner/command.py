@@ -19,7 +19,8 @@ from studies.runner.survey import Survey
 SEVERAL = {
     "small_trainings": ["augmentation", "best_small_vit", "digits", "heads", "long_trainings",
                         "positions", "random_labels", "residual", "stems", "width"],
-    "inversions": ["inversion_by_depth", "inversion_in_miniature", "inversion_rates"],
+    "inversions": ["inversion_at_the_criterion", "inversion_by_depth", "inversion_in_miniature",
+                   "inversion_rates"],
     "unwinding": ["inversion_by_descent", "unwinding", "unwinding_after_a_climb",
                   "unwinding_from_nearby"],
 }  # fmt: skip

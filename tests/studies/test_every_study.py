@@ -47,6 +47,7 @@ SURVEYS = {
     "images_and_words": (["softmax 48, 3 x", "sigmoid 8", "softmax at 100"], dict(SEEDS=ONE, STEPS=2)),
     "inversion_and_training": (["ViT, no MLP", "ResNet"], dict(SEEDS=ONE, STEPS=2, BUDGET=5)),
     "inversion_at_scale": (["vit_b_32 block 1 untrained"], dict(EVALUATIONS=23, MODELS={"vit_b_32": (32, "", (1,))})),
+    "inversion_at_the_criterion": (["digits_mixer"], dict(LONG=2)),
     "inversion_by_depth": (["cifar10_vit_gap", "resnet_32px untrained"], dict(DEPTH_STEPS=2)),
     "inversion_by_descent": (["digits_vit"], dict(DESCENT=2)),
     "inversion_in_miniature": (["seed 0"], dict(FEW=1, TIMES=2, LONG=2)),
