@@ -263,6 +263,7 @@ def turn(x: Tensor, places: Tensor, base=10000.0, width=0, halves=False) -> Tens
 
 def turned(x: Tensor, angles: Tensor, halves: bool = False) -> Tensor:
     """Pairs of features turned: features 2j and 2j + 1, or j and j plus the half."""
-    a, b = x.unflatten(-1, (2, -1)).unbind(-2) if halves else x.unflatten(-1, (-1, 2)).unbind(-1)
-    cos, sin = angles.cos(), angles.sin()
-    return torch.stack([a * cos - b * sin, a * sin + b * cos], -2 if halves else -1).flatten(-2)
+    pairs = x.unflatten(-1, (2, -1)).mT if halves else x.unflatten(-1, (-1, 2))
+    hands = torch.polar(torch.ones_like(angles), angles)
+    result = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * hands)
+    return (result.mT if halves else result).flatten(-2)
