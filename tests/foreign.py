@@ -38,6 +38,7 @@ TIMMS = {
     "vit": {},
     "vit without a head": FEATURES,
     "vit without biases of q, k and v": {"qkv_bias": False},
+    "vit without biases of its branches": {"qkv_bias": False, "proj_bias": False},
     "vit with means": {"class_token": False, "global_pool": "avg", "fc_norm": False},
     "vit with means beside a class token": {"global_pool": "avg", "fc_norm": False},
     "vit with a norm behind the mean": {"class_token": False, "global_pool": "avg"},
