@@ -30,7 +30,7 @@ def ready(page: Page, part: str) -> Locator:
 def main() -> None:
     pages = {path: path.read_text(encoding="utf-8") for path in SITE.glob("book/[0-9]*.html")}
     with chromium.browser() as browser:
-        page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
+        page = browser.new_page(viewport={"width": 1280, "height": 1400}, color_scheme="light")
         for part in sys.argv[1:] or PARTS:
             div = f'data-part="{part}"'
             page.goto(next(path for path, html in pages.items() if div in html).as_uri())

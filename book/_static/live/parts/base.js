@@ -41,6 +41,7 @@ function minivitKit(tools) {
     h("button", { type: "button", class: "part-button", "aria-label": label, onclick }, words);
   const row = (...children) => h("div", { class: "part-row" }, ...children);
   const columns = (...children) => h("div", { class: "part-columns" }, ...children);
+  const fold = (words, ...children) => h("details", {}, h("summary", {}, words), ...children);
 
   /** A sentence that is seen at once, and read aloud when the hand has come to rest. */
   function speech() {
@@ -113,7 +114,7 @@ function minivitKit(tools) {
   }
 
   return {
-    ...tools, ...minivitDrawing(tools), signed, handle, choice, button, row, columns, speech,
+    ...tools, ...minivitDrawing(tools), signed, handle, choice, button, row, columns, fold, speech,
     patiently, digitsOf, testDigits, tenDigits, opened, ownPhoto, base: BASE,
   };
 }

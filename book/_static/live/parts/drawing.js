@@ -5,9 +5,7 @@ function minivitDrawing(tools) {
 
   /** A canvas under its title. `draw` gets a context of width x height units, at twice the pixels. */
   function panel(title, label, [width, height] = [300, 300]) {
-    const canvas = h("canvas", {
-      role: "img", "aria-label": label, width: 2 * width, height: 2 * height,
-    });
+    const canvas = h("canvas", { role: "img", "aria-label": label, width: 2 * width, height: 2 * height });
     const shape = `aspect-ratio: ${width} / ${height}`;
     const frame = h("div", { class: "part-frame", style: shape }, canvas);
     const heading = h("p", { class: "part-title" }, title);

@@ -1,5 +1,5 @@
-// Where every head of a ViT looks from one patch, in chapter 9 and on the front page. There, what the
-// first photograph needs is stored, and the model is loaded for all else.
+// Where every head of a ViT looks from one patch, in chapter 9 and on the front page. What the first
+// photograph needs is stored, and the model is loaded for all else.
 (globalThis.minivitParts ??= {}).heads = (() => {
   "use strict";
   const MODEL = "cifar10_vit";
@@ -68,10 +68,9 @@
     /** Reads the stored maps, or asks the model. */
     async function look() {
       const mine = ++asked;
-      if (isStored && sample.name == "chelsea" && !off.size) {
+      if (sample.name == "chelsea" && !off.size) {
         await load("seen.js");
-        found ??= {};
-        Object.assign(found, minivitSeen, { attention: unpacked(minivitSeen.attention) });
+        found = { ...minivitSeen, attention: unpacked(minivitSeen.attention) };
       } else {
         if (!model) say.say("The model is being loaded, 1.9 MB …");
         photo.frame.setAttribute("aria-busy", "true");

@@ -31,7 +31,7 @@
   }
 
   function mount(kit) {
-    const { h, percent, handle, choice, button, row, speech, digitsOf, testDigits, load } = kit;
+    const { h, percent, handle, choice, button, row, fold, speech, digitsOf, testDigits, load } = kit;
     const engine = minivitEngine(), say = speech(), test = testDigits(), { mean, std } = minivitDigits;
     const training = minivitTraining(engine, minivitGradient(engine), minivitNumbers());
     const out = new Set(), earlier = []; // parts left out; trainings that have ended
@@ -49,7 +49,6 @@
         anew();
       },
     }, words));
-    const legend = h("p", { class: "part-title" }, "Press a part to train without it");
     const stack = h("div", { class: "part-stack", role: "group", "aria-label": "Parts" }, ...boxes);
     const go = button("Train", () => train()), back = button("Start again", () => anew());
     const charts = minivitCharts(kit, STEPS);
@@ -134,8 +133,10 @@
       go.textContent = running ? "Pause" : run.told?.done ? "Train again" : run.told ? "Go on" : "Train";
     }
     anew();
-    return { show, element: h("div", {}, row(rate.element, seed.element), row(images.element), legend, stack,
-      row(go, back), say.element, charts.element, look.element, charts.table) };
+    return { show, element: h("div", {}, row(go, back), fold("Knobs and parts",
+      row(rate.element, seed.element), row(images.element),
+      h("p", { class: "part-title" }, "Press a part to train without it"), stack),
+      say.element, charts.element, look.element, charts.table) };
   }
   const files = ["engine", "lit", "gradient", "training", "trainer", "curves", "look", "parts/digits"];
   const needs = files.map((file) => `../${file}.js`);

@@ -21,7 +21,7 @@
   const PARTS = ["patch embedding", "projections", "MLPs", "scores and averages"];
 
   async function mount(kit) {
-    const { h, range, percent, handle, panel, points, bars, columns, row, speech, opened, ownPhoto } = kit;
+    const { h, range, percent, handle, panel, points, bars, columns, row, fold, speech, opened, ownPhoto } = kit;
     const size = handle({ label: "Side of a patch", min: 0, max: SIZES.length - 1, value: 6,
       words: (i) => `${SIZES[i]} px` }, () => show());
     const say = speech();
@@ -38,7 +38,7 @@
       const count = SIDE / SIZES[size.value];
       return finger[0].map((p) => Math.min(count - 1, Math.floor(p * count)));
     }
-    const shares = bars("Where the multiply-adds of a ViT-B go", PARTS);
+    const shares = bars("Where they go", PARTS), price = h("p");
     const take = (photo) => kit.drawImage(source, photo, [SIDE, SIDE], 3);
     take(await opened(minivitPhotographs.astronaut, SIDE));
 
@@ -68,14 +68,15 @@
       const found = Object.values(parts).map((v) => v / total);
       shares.show(found, found.map(percent));
       const digits = { maximumFractionDigits: total < 1e11 ? 1 : 0 };
-      say.say(`${tokens.toLocaleString("en")} tokens, `
-        + `${(total / 1e9).toLocaleString("en", digits)} billion multiply-adds.`);
+      price.textContent = `A ViT-B takes ${(total / 1e9).toLocaleString("en", digits)} billion multiply-adds `
+        + `for ${tokens.toLocaleString("en")} tokens: one is for the class.`;
+      say.say(`Patches, and so tokens: ${count} × ${count} = ${(tokens - 1).toLocaleString("en")}.`);
     }
     const own = ownPhoto(SIDE, "Your own picture, which stays here", (photo) => {
       take(photo);
       show();
     }, say.say);
-    const both = columns(cut.element, h("div", {}, shares.element, one.element));
+    const both = columns(cut.element, h("div", {}, one.element, fold("What it costs", price, shares.element)));
     return { show, element: h("div", {}, row(size.element, own), say.element, both) };
   }
   return { title: "A picture cut into patches", needs: ["photographs.js"], compute: { cost }, mount };

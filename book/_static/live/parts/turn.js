@@ -77,7 +77,7 @@
   }
 
   function mount({ h, range, percent, best, softmax, powerOfTen, handle, choice, panel, bars,
-    columns, row, speech, tenDigits }) {
+    columns, row, fold, speech, tenDigits }) {
     const engine = minivitEngine(), model = engine.open(minivitModels[MODEL]);
     const samples = minivitSamples[MODEL], { dim, image_size: [side], patch_size: [patch] } = model.config;
     const across = side / patch, n = across * across;
@@ -130,8 +130,9 @@
       say.say(`Numbers of tokens have moved by up to ${tokens.toFixed(1)}, logits by up to ${words}. The `
         + `model says ${model.classes[best(chances)]}, ${percent(Math.max(...chances))}.`);
     }
-    const element = h("div", {}, row(angle.element), row(mean.element), row(norm.element), say.element,
-      ...tables.map((one) => one.element), maps.element, columns(said.element, digits));
+    const element = h("div", {}, row(angle.element), fold("Turns that change the model",
+      row(mean.element), row(norm.element)), say.element, ...tables.map((one) => one.element), maps.element,
+      columns(said.element, digits));
     return { show, element };
   }
   const needs = ["../engine.js", `../models/${MODEL}.js`];
