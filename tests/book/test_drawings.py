@@ -21,7 +21,7 @@ WIDTH = 720  # of every drawing, in its own pixels
 SMALLEST = 18  # of a letter there: 8 where the drawing is 320 pixels wide
 DRAWINGS = sorted(FOLDER.glob("*.svg"))
 PART = re.compile(
-    r'<div class="live-part" data-part="(\w+)">\n\n'
+    r'(?:<a id="drawing-\w+"></a>\n\n)?<div class="live-part" data-part="(\w+)">\n\n'
     r"\S.{20,}\n\n"  # what to drag, and what is seen then
     r"!\[([^\]]{40,})\]\(_static/stills/(\w+)\.webp\)\n\n"
     r'<p class="live-part-still">.{20,}</p>\n\n</div>'
@@ -46,9 +46,10 @@ def test_a_drawing_can_be_read_small_and_aloud_and_stands_alone(path):
     assert ground["height"] == drawing.get("viewBox").split()[3]
 
 
-def test_every_part_stands_around_its_own_still_picture_in_its_chapters():
-    every = [cell for path in chapters() for cell in cells(path) if cell.cell_type == "markdown"]
-    found = [PART.fullmatch(c.source).groups() for c in every if "live-part" in c.source]
+def test_every_part_stands_around_its_own_still_picture_and_one_opens_its_chapter():
+    every = [["live-part" in cell.source and cell.source for cell in cells(p)] for p in chapters()]
+    assert all(sources[1] for sources in every if any(sources)), "it comes before any other figure"
+    found = [PART.fullmatch(source).groups() for sources in every for source in sources if source]
     assert all(part == still for part, _, still in found)
     assert Counter(part for part, *_ in found) == Counter([*PARTS, "learn"])
 
