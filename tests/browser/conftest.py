@@ -23,6 +23,9 @@ OFFLINE = (
     "--no-first-run",
     "--no-sandbox",  # containers allow none
 )
+# Adds up in `moved` how much of the page has moved by itself, and how far: its layout shift.
+MOVED = """self.moved = 0; new PerformanceObserver((list) => list.getEntries().forEach(
+    ({ value }) => (moved += value))).observe({ type: "layout-shift", buffered: true })"""
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -90,6 +93,7 @@ def open_page(
     page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
     stored = f"localStorage.setItem(key, '{theme}')"
     page.add_init_script(f"for (const key of ['mode', 'theme']) {stored}")
+    page.add_init_script(MOVED)
     visit = Visit(page, site)
     page.on("request", lambda request: visit.requests.append(request.url))
     page.on("requestfailed", lambda request: visit.failed.append(request.url))

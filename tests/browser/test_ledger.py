@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.conftest import processor
+from tests.browser.conftest import MOVED, processor
 
 LEDGER = "book/ledger.html"
 CHAPTER = "book/13_what_layernorm_forgets.html"
@@ -89,9 +89,7 @@ def test_an_odd_address_filters_by_what_it_names_and_nothing_moves(browser, site
     page, errors = browser.new_page(viewport={"width": 390, "height": 844}), []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
-    page.add_init_script("""self.moved = 0; new PerformanceObserver((list) => {
-        for (const entry of list.getEntries()) moved += entry.value;
-    }).observe({ type: "layout-shift", buffered: true })""")
+    page.add_init_script(MOVED)
     page.goto(f"{site}{LEDGER}{query}#R65", wait_until="networkidle")
     assert errors == [] and page.locator("#R65").evaluate("e => e.open")
     assert counted(page) < 60 if "refuted" in query else counted(page) > 200

@@ -13,9 +13,8 @@ from tests.browser.conftest import open_page, processor, ready
 FOUND = re.compile(r'<div class="live-part" data-part="(\w+)"')
 PARTS = [(part, f"book/{page.name}") for page in sorted(SITE.glob("book/*.html"))
          for part in FOUND.findall(page.read_text("utf-8")) if part != "large"]  # fmt: skip
-# What a reader touches first: a slider, a point to drag, a box, a patch.
 FOLLOWS = 0.1  # seconds from a step of the hand to the drawing, as elsewhere in the page
-TOUCHED = "input[type=range], .part-pad, .part-box, .part-grid button"
+TOUCHED = "input[type=range], .part-pad, .part-box, .part-grid button"  # first of all
 
 
 def begun(page: Page, part: str) -> Locator:
@@ -54,6 +53,7 @@ def settle(root: Locator) -> None:
 @pytest.mark.parametrize("part", dict(PARTS))
 def test_it_answers_to_the_hand_and_to_the_keyboard_tells_it_and_follows(root: Locator, part: str):
     assert root.locator("img, .live-part-still").count() == 0, "the still picture has gone"
+    assert root.page.evaluate("moved") < 0.1, "the text moves as the drawing takes its place"
     page, states = root.page, [(said(root), drawn(root))]
     touched = root.locator(TOUCHED).locator("visible=true").first
     touched.scroll_into_view_if_needed()
