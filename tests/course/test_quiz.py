@@ -21,7 +21,7 @@ from course.quiz.export import gift, main, page, qti
 from tests.course.harness import run
 
 BEFORE = "import torch, math\nimport torch.nn.functional as F\nfrom torch import nn\nfrom einops import rearrange\n"
-BLOCK = r"(#|(p|pre|ul|ol|div|code|em|strong|span|sup|sub|br|math|img) )*"
+BLOCK = r"(#|(p|pre|code|em|strong|span|sup|sub|br|math|img) )*"
 INLINE = r"(#|(code|em|strong|span|sup|sub|br|math|img) )*"
 TABLE = yaml.safe_load(Path(__file__).with_name("qti.yml").read_text(encoding="utf-8"))
 
