@@ -111,6 +111,10 @@ def test_the_plan_for_eighty_adds_up_and_its_homework_votes_and_exam_belong_to_t
             if product := re.search(r"(\d+) × ([\d.]+)$", row[0]):
                 people = 4 if "four" in row[0] else 1
                 assert people * float(product[1]) * float(product[2]) == float(row[1]), row
+    forms = re.findall(r"(?m)\| ([\d.]+) \|$", plan.partition("## Shorter forms")[2])
+    minutes = re.findall(r"\*\*(?:Before|In class|After), (\d+) min", "".join(WEEKS[:12]))
+    seminar = round(sum(map(int, minutes)) / 60)
+    assert forms[:2] == ["75", f"{seminar}"] and f"about {seminar} hours" in FLAT["plan"]
     of_week = {int(re.match(r"## Week (\d+)", week)[1]): week for week in WEEKS}
     asked = {week for seed in range(40) for place in exam.places(seed) for week in place["weeks"]}
     by_id = {item.id: item.chapter for item in bank()}

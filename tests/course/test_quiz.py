@@ -86,8 +86,7 @@ def test_qti_is_as_the_specification_has_it_and_the_package_holds_what_it_lists(
     qti(bank(), tmp_path / "quiz.zip")
     with zipfile.ZipFile(tmp_path / "quiz.zip") as package:
         files = {name: package.read(name) for name in package.namelist()}
-    texts = {name: data for name, data in files.items() if name.endswith(".xml")}
-    trees = {name: ElementTree.fromstring(data) for name, data in texts.items()}
+    trees = {n: ElementTree.fromstring(t) for n, t in files.items() if n.endswith(".xml")}
     assert [fault for name, tree in trees.items() for fault in faults(tree, name)] == []
     manifest = trees["imsmanifest.xml"]
     listed = {file.get("href") for file in manifest.findall(".//{*}file")}

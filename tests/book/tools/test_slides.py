@@ -36,11 +36,8 @@ def minutes(deck):
 
 
 def test_what_is_not_there_is_named():
-    for source, name in (
-        ("![](figure:fig-none)", "fig-none"),
-        ("{verdict}`X99`", "X99"),
-        ("{wrod}`R06`", "wrod"),
-    ):
+    unknown = {"fig-none": "![](figure:fig-none)", "X99": "{verdict}`X99`", "wrod": "{wrod}`R06`"}
+    for name, source in unknown.items():
         with pytest.raises(KeyError, match=name):
             filled(source)
 
