@@ -17,6 +17,7 @@ from course import check, exam
 from course.check.exercise import EXERCISES
 from course.claims.rows import BOOK, load
 from course.quiz import bank
+from course.results import study
 
 FOLDER = BOOK / "teaching"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}
@@ -110,6 +111,10 @@ def test_the_plan_for_eighty_adds_up_and_its_homework_votes_and_exam_belong_to_t
             if product := re.search(r"(\d+) × ([\d.]+)$", row[0]):
                 people = 4 if "four" in row[0] else 1
                 assert people * float(product[1]) * float(product[2]) == float(row[1]), row
+    forms = re.findall(r"(?m)\| ([\d.]+) \|$", plan.partition("## Shorter forms")[2])
+    minutes = re.findall(r"\*\*(?:Before|In class|After), (\d+) min", "".join(WEEKS[:12]))
+    seminar = round(sum(map(int, minutes)) / 60)
+    assert forms[:2] == ["75", f"{seminar}"] and f"about {seminar} hours" in FLAT["plan"]
     of_week = {int(re.match(r"## Week (\d+)", week)[1]): week for week in WEEKS}
     asked = {week for seed in range(40) for place in exam.places(seed) for week in place["weeks"]}
     by_id = {item.id: item.chapter for item in bank()}
@@ -156,12 +161,16 @@ def test_an_exam_adds_up_and_its_guide_has_the_marks_of_each_question_and_what_c
 
 
 def test_the_answers_of_an_exam_by_hand_are_those_of_the_package():
-    drawn = (place for seed in range(99) for place in exam.places(seed))  # of a ViT-B/16
-    shapes = next(place for place in drawn if re.search("393 tokens.*× 768 =", place["guide"]))
+    drawn = [place for seed in range(30) for place in exam.places(seed)]
+    shapes = next(place for place in drawn if "393 × 768 = 301,824" in place["guide"])
     model = minivit.create("vit_b_16")
     size = f"{sum(p.numel() for p in model.patch_embedding.parameters()):,}"
     assert size in shapes["guide"] and f"{model.positions.table.numel():,}" in shapes["guide"]
-    (norm,) = (place for place in exam.places(1) if "LayerNorm" in place["ask"])
+    ways = next(place for place in drawn if place.get("figure") == "fig-le-ways")
+    rows = [study("lesions").rows[f"digits: {seed}"] for seed in range(5)]
+    assert abs(sum(row["zero"][0] - row["resample"][0] for row in rows) / 5) < 0.02
+    assert "zeros cost as much as another image" in ways["guide"]
+    norm = next(place for place in drawn if "LayerNorm" in place["ask"])
     lists = re.findall(r"\[([\d, ]+)\]", norm["ask"])[:3]
     given = [[float(n) for n in row.split(",")] for row in lists]
     for eps, count in ((0, 2), (0.1, 3)):
