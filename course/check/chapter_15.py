@@ -1,4 +1,4 @@
-"""Chapter 15: steps towards an input, the error they leave, Gauss-Newton and L-BFGS."""
+"""Chapter 15: steps towards an input, what they leave, Gauss-Newton, L-BFGS, and integers."""
 
 import torch
 from torch import Tensor
@@ -211,3 +211,39 @@ def lbfgs_direction(attempt: Attempt, normal: Draw) -> None:
         "newest, the last.",
     }
     attempt.expect_close(attempt(gradient, steps, changes), outcomes)
+
+
+@exercise("batch, channels, height, width", seed=0)
+def nearest_photograph(attempt: Attempt, normal: Draw) -> None:
+    """image [batch, channels, height, width], mean [channels], std [channels] -> as image."""
+    mean, std = torch.tensor([0.5, 0.3, 0.4]), torch.tensor([0.25, 0.2, 0.3])
+    shift, scale = mean.view(-1, 1, 1), std.view(-1, 1, 1)
+    levels = 255 * (0.5 + 0.1 * normal(2, 3, 4, 5)).clamp(0, 1)
+    grey = levels.round()
+
+    def read(pixels: Tensor) -> Tensor:
+        return (pixels / 255 - shift) / scale
+
+    x = read(levels)
+    outcomes = {
+        read(grey): "Undo the mean and std, round 255 times the image to integers, and apply the "
+        "mean and std again.",
+        x: "x comes back unchanged.",
+        x.round(): "You round what the model reads. Its pixels are the integers.",
+        (255 * x).round() / 255: "You round 255 times what the model reads, without undoing mean "
+        "and std.",
+        read(levels.floor()): "The pixels are cut off, not rounded: .byte() and .int() do that.",
+        read(255 / 256 * (256 / 255 * levels).round()): "255 is white, not 256.",
+        grey: "These are the integers. Give what the model reads: divide by 255, and apply mean "
+        "and std again.",
+        grey / 255: "The mean and std are not applied again.",
+    }
+    attempt.expect_close(attempt(x, mean, std), outcomes)
+    beyond = 1.2 * levels.sub(127).sign() * 127.5 + 127.5
+    outcomes = {
+        read(beyond.clamp(0, 255)): "An image that is darker than black or brighter than white is "
+        "nearest to a photograph of black and white: clamp to 0 and 255.",
+        read(beyond.round() % 256): "uint8 has no room below 0 and above 255: the pixels wrap "
+        "around. Clamp before you convert.",
+    }
+    attempt.expect_close(attempt(read(beyond), mean, std), outcomes)

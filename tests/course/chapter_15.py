@@ -38,6 +38,13 @@ def lbfgs_direction(gradient, steps, changes):
     return -(inverse @ gradient)
 
 
+def nearest_photograph(image, mean, std):
+    """The nearest of all 256 levels."""
+    levels = (torch.linspace(0, 1, 256).to(image)[:, None] - mean) / std  # [256, channels]
+    nearest = (image[..., None] - levels.T[:, None, None]).abs().argmin(-1)
+    return levels.T[torch.arange(len(mean))[:, None, None], nearest]
+
+
 EQUIVALENT = [
     ("distance_step", "a distance has no direction", "function(x) - target -> target - function(x)"),
     ("left_after", "there are n right singular vectors either way", ", full_matrices=False) -> )", "full_matrices=False -> full_matrices=True"),
