@@ -68,11 +68,11 @@ def push(branch: Branch, x: Tokens, moved: Float[Tensor, "tokens dim n"]) -> Ten
         return matrices @ moved
     if ties(branch):
         h, scale = normed(branch, x[0])
-        h, dim = h[..., None], h.shape[1]
-        along = (h * moved).sum(1, keepdim=True) / dim
-        inner = torch.addcmul(moved - moved.mean(1, keepdim=True), h, along, value=-1)
-        matrices = channel_matrices(branch, h[..., 0]) / scale.mT  # [dim, tokens, tokens]
-        return torch.baddbmm(moved.transpose(0, 1), matrices, inner.transpose(0, 1)).transpose(0, 1)
+        dim = h.shape[1]
+        inner = (torch.eye(dim).to(h) - (1 + h[:, :, None] * h[:, None]) / dim) @ moved
+        matrices = channel_matrices(branch, h) / scale.mT  # [dim, tokens, tokens]
+        by_channel = moved.transpose(0, 1), matrices, inner.transpose(0, 1)
+        return torch.baddbmm(*by_channel).transpose(0, 1)
     at = linearise(branch, x)
     return moved + _each(at.push, moved.permute(2, 0, 1)).permute(1, 2, 0)
 

@@ -18,7 +18,9 @@ SHORTEST = 3e-4  # of a step, below which a start is given up
 DIRECTIONS = 4  # in which a fold is looked for: those that the map shrinks most
 ROUNDS = 8  # of inverse iteration, to find them
 SLACK = 0.25  # singular value, above which no fold is near
+STUCK = 2  # of these directions, in which to go on where Newton's method is stuck
 DEPTH = 3  # folds crossed one after another
+DRAWS = 12  # of noise, where no solution is found otherwise
 SAME = 1e-7  # relative distance, below which two solutions are one
 APART = 8e-3  # of the root mean square, how far apart a second derivative is taken
 
@@ -123,30 +125,31 @@ def solutions(
     start: Tokens,
     distance: Callable[[Tokens], float],
     most: int,
+    spread: Float[Tensor, "dim dim"] | None = None,
 ) -> list[Tokens]:
     """Solutions ``x`` of ``x + f(x) = y`` for one image, after ``most`` starts.
 
     The first start is given. A solution ``x`` at a small singular value ``s`` of the Jacobian, with
     ``J v = s u`` and ``q = u . f''[v, v]``, has a twin near ``x - 2 s / q v``. Where Newton's
     method is stuck, at ``r`` from ``y``, they are near ``x + t v`` with ``q t² / 2 + s t = u . r``.
-    Of these starts the nearest by ``distance`` is tried next.
+    Of these starts the nearest by ``distance`` is tried next. Where all fail, noise is added to the
+    first: of covariance ``spread^T spread``.
     """
-    waiting, found = [(start, 0)], list[Tokens]()
-    for _ in range(most):
-        if not waiting:
-            break
+    waiting, found, left = [(start, 0)], list[Tokens](), most
+    while waiting and left:
         waiting.sort(key=lambda each: distance(each[0]))
         x, depth = waiting.pop(0)
         x, residual = newton(branch, y, x)
+        left -= 1
         solution = residual < 10 * solved(y.dtype)
-        if solution:
-            if any((x - other).norm() < SAME * x.norm() for other in found):
-                continue
+        known = solution and any((x - other).norm() < SAME * x.norm() for other in found)
+        if solution and not known:
             found.append(x)
-        if depth == DEPTH or not x.isfinite().all():
-            continue
-        starts = _across(branch, y, x, solution)
-        waiting += [(x + t * v, depth + 1) for t, v in starts]
+        if not known and depth < DEPTH and x.isfinite().all():
+            waiting += [(x + t * v, depth + 1) for t, v in _across(branch, y, x, solution)]
+        if spread is not None and not found and not (waiting and left):
+            noise = random_like(start.expand(DRAWS, -1, -1)) @ spread
+            waiting, left, spread = [(start + each, 0) for each in noise], most + DRAWS, None
     return found
 
 
@@ -154,20 +157,14 @@ def _across(branch: Branch, y: Tokens, x: Tokens, solution: bool) -> list[tuple[
     """Where the solutions across the nearest folds are, seen from ``x``: lengths, directions."""
     apart = APART * x.square().mean().sqrt().item()
     here, starts = x + branch(x), []
-    us, values, vs = Factored(branch, x).smallest(DIRECTIONS)
-    some = list(zip(us, values.tolist(), vs, strict=True))
-    for u, s, v in some if solution else some[:2]:
-        if solution and s > SLACK:
-            continue
+    for k, (u, s, v) in enumerate(zip(*Factored(branch, x).smallest(DIRECTIONS), strict=True)):
         ahead, behind = (at + branch(at) for at in (x + apart * v, x - apart * v))
         q = (u * (ahead + behind - 2 * here)).sum().item() / apart**2
-        s = (u * (ahead - behind)).sum().item() / (2 * apart)
-        if abs(q) < 1e-12:
-            continue
-        if solution:
-            starts.append((-2 * s / q, v))
-            continue
-        discriminant = s * s + 2 * q * (u * (y - here)).sum().item()
-        root = math.sqrt(max(discriminant, 0.0))
-        starts += [((-s + sign * root) / q, v) for sign in ((1, -1) if root else (0,))]
+        slope = (u * (ahead - behind)).sum().item() / (2 * apart)
+        if s < SLACK and abs(q) > 1e-12:
+            starts.append((-2 * slope / q, v))
+        if not solution and k < STUCK and abs(q) > 1e-12:
+            discriminant = slope**2 + 2 * q * (u * (y - here)).sum().item()
+            root = math.sqrt(max(discriminant, 0.0))
+            starts += [((-slope + sign * root) / q, v) for sign in ((1, -1) if root else (0,))]
     return starts

@@ -17,6 +17,7 @@ FLOOR = 1e-4  # of the error's mean variance, added to every direction
 NOISE = torch.logspace(-0.5, -4, 6)  # of the size of y, allowed in each annealing step
 STEPS = 25  # to a solution
 DRAWS = 7  # around the learned tokens, for those that are doubtful
+ENOUGH = 0.6  # of the tokens are found without draws, if they are an image's
 DOUBTFUL = 1.15  # standard deviations from the learned token
 SOLVED = 2e-5  # relative residual, in float32
 
@@ -77,7 +78,7 @@ class TokenInverse:
         best, least = learned.clone(), torch.full_like(y[:, 0], torch.inf)
         for draw in range(2 + DRAWS):
             some = (least > (DOUBTFUL if draw > 1 else 0)).nonzero()[:, 0]
-            if not len(some):
+            if not len(some) or (draw > 1 and least.isfinite().float().mean() < ENOUGH):
                 break
             start = learned[some]
             if draw == 0:

@@ -21,6 +21,7 @@ TRIES = 60  # branches that are undone for one picture
 FIRST = 8  # tries that the first block counts for
 CLIMB_STEPS, CLIMB_COST = 2, 3000.0  # where no place is left, one image nearer to it is tried
 EARLY, LATE = 16, 6  # starts for the solutions of a mixing, in the first half and the second
+NOISE = 0.02  # whitened, of further starts where these find none
 WIDER, ALWAYS, MOST = 2.3, 0.002, 0.2  # how far solutions may be from the image's states
 NEWTON = 20  # steps with an attention branch
 ROUNDS = 6  # of the first block
@@ -71,7 +72,8 @@ class Peel:
         Leaves the best in ``image``, with its ``error``, the ``way`` taken to it, how far the
         tokens of its patches were ``off`` the embedding's plane.
         """
-        self.y, self.image, self.error = y, image.double(), math.inf
+        self.y, self.image = y, image.double()
+        self.error = self._error(self.image)
         self.way: Way = ()
         self.off, self._stopped = math.inf, (len(self.chain.branches), "")
         waiting, self.tries = [Place(0.0, len(self.chain.branches), y, self.image)], 0
@@ -129,7 +131,9 @@ class Peel:
             found = row_solutions(branch, place.x, near, whiten)
         elif ties(branch):
             early = level < len(self.chain.branches) / 2
-            found = solutions(branch, place.x, near, far, EARLY if early else LATE)
+            starts = EARLY if early else LATE
+            spread = NOISE * torch.linalg.inv(whiten)
+            found = solutions(branch, place.x, near, far, starts, spread)
         else:
             inverse = branch.nearest(place.x, near, NEWTON)
             found = [inverse.x] * bool(inverse.residual < SOLVED)
@@ -193,7 +197,7 @@ class Peel:
             x = torch.where(sure[:, None], again.x, x)
             fits = misfit < (OUTLIER * misfit.median()).clamp(min=FITS)
             weights = (sure & (fits | changed)).to(x)
-            if k and sure.sum() < len(x) / 2:
+            if sure.sum() < len(x) / 2:
                 break
             if sure.all() and not changed.any() and misfit.max() < 1e-2:
                 break

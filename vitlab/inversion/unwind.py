@@ -79,7 +79,8 @@ def unwind(
     With ``start``, images near those sought, every branch is solved from what it computes for them,
     and the search over the pixels begins there. A :class:`~vitlab.inversion.climb.Climb` finds such
     images; with it, and a linear patch embedding, each is first sought among the solutions of one
-    branch after another, by :class:`~vitlab.inversion.peel.Peel`.
+    branch after another, by :class:`~vitlab.inversion.peel.Peel`, and then over the pixels only
+    from the tokens after the first block.
     """
     last = _check(model, tokens, at)
     tolerance = solved(tokens.dtype)
@@ -90,9 +91,10 @@ def unwind(
     mask = model.mask(config.grid)
     image = tokens.new_zeros(len(tokens), config.channels, *pair(config.image_size))
     error = tokens.new_full((len(tokens),), torch.inf)
+    peeled = isinstance(start, Climb) and isinstance(model.patch_embedding, PatchEmbedding)
     if isinstance(start, Climb):
         climb, start = start, start(tokens)
-        if isinstance(model.patch_embedding, PatchEmbedding):
+        if peeled:
             image, error, stages = _peeled(Peel(model, at, climb), tokens, start)
     near = _states(model, start, tokens, last)
     going = (error > tolerance).nonzero()[:, 0]
@@ -110,7 +112,10 @@ def unwind(
         known[i - 1] = x, going
 
     whole = activation(model, at)
-    for i, starts in [(i, 1) for i in sorted(known)] + [(last, STARTS)]:
+    searches = [(i, 1) for i in sorted(known)] + [(last, STARTS)]
+    if peeled:  # nothing was found behind; what is left are pixels from the first block
+        searches = [(0, 1)] if 0 in known else []
+    for i, starts in searches:
         x, going = known[i]
         left = error[going] > tolerance
         x, going = x[left], going[left]
