@@ -113,6 +113,8 @@ def way(result: Unwound) -> str:
     last = stages[-1].name if result.exact else "nowhere"
     if not astray:
         return "block by block"
+    if reasons := [reason for stage in stages for reason in stage.stopped]:
+        return f"{reasons[0]}, then {last}"
     first = astray[0].name
     what = "other tokens" if "pixels" in first else f"no way through {first}"
     return f"{what}, then {last}"
@@ -154,7 +156,7 @@ def from_nearby(row: str) -> Figures:
 def after_a_climb(row: str) -> Figures:
     """How near the climb comes to each image, and unwinding from there; CPU seconds of both."""
     model, images = model_and_images(row)
-    others = model.preprocess(inputs.shuffled("CIFAR10", 1000).images[OTHERS])
+    others = model.preprocess(inputs.shuffled("CIFAR10", 1000).images[OTHERS][:PICTURES])
     known = images.flatten(1)[:, None] == others.flatten(1)
     assert not known.all(2).any(), "the others are others"
     pictures = model.preprocess(inputs.pictures("CIFAR10", LEARNED_FROM, "train").images)
@@ -169,7 +171,10 @@ def after_a_climb(row: str) -> Figures:
 
 
 def from_a_climb(climb: Climb, model: Any, image: Tensor) -> Figures:
-    """The way back to one image: dB, solutions of each branch, which was taken, why it stopped."""
+    """The way back to one image: dB, solutions of each branch, which was taken, why it stopped.
+
+    Branches are counted from 0: a Mixer's even ones are mixings, its odd ones MLPs.
+    """
     image, at = image.double(), f"blocks.{len(model.blocks) - 1}"
     with torch.no_grad():
         tokens = activation(model, at)(image)

@@ -111,8 +111,8 @@ class Peel:
 
     @property
     def stopped(self) -> str:
-        """Where the way that came farthest ended, and why."""
-        return "level {}: {}".format(*self._stopped)
+        """The branch, counted from 0, that ended the way that came farthest, and why."""
+        return "branch {}: {}".format(*self._stopped)
 
     def _error(self, image: Images) -> float:
         return relative_residual(lambda x: self.chain.states(x)[-1], image, self.y).item()

@@ -78,9 +78,8 @@ def unwind(
 
     With ``start``, images near those sought, every branch is solved from what it computes for them,
     and the search over the pixels begins there. A :class:`~vitlab.inversion.climb.Climb` finds such
-    images; with it, and a linear patch embedding, each is first sought among the solutions of one
-    branch after another, by :class:`~vitlab.inversion.peel.Peel`, and then over the pixels only
-    from the tokens after the first block.
+    images; with it, and a linear patch embedding, each is first sought among all solutions of one
+    branch after another, and then over the pixels from the tokens after the first block alone.
     """
     last = _check(model, tokens, at)
     tolerance = solved(tokens.dtype)

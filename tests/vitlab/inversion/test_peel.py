@@ -130,7 +130,7 @@ def test_tokens_of_no_image_are_not_exact_and_the_last_stage_says_where_it_stopp
     found = unwind(model, tokens, "blocks.1", start=climb, steps=20)
     assert not found.exact.any() and found.error > 0.01
     (stopped,) = [stage.stopped[0] for stage in found.stages if stage.stopped]
-    assert stopped.startswith("level ")
+    assert stopped.startswith("branch ")
 
 
 def test_a_climb_keeps_its_own_weights():
