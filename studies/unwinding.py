@@ -20,7 +20,7 @@ from torch import Tensor
 
 import minivit
 from minivit.parts import ConvStem
-from studies.runner.survey import Figures, by_row
+from studies.runner.survey import Figures, by_row, over_seeds
 from studies.shared import inputs
 from studies.shared.recovery import psnr_of_each, start
 from vitlab.calls import activation
@@ -113,6 +113,8 @@ def way(result: Unwound) -> str:
     last = stages[-1].name if result.exact else "nowhere"
     if not astray:
         return "block by block"
+    if reasons := [reason for stage in stages for reason in stage.stopped]:
+        return f"{reasons[0]}, then {last}"
     first = astray[0].name
     what = "other tokens" if "pixels" in first else f"no way through {first}"
     return f"{what}, then {last}"
@@ -154,7 +156,7 @@ def from_nearby(row: str) -> Figures:
 def after_a_climb(row: str) -> Figures:
     """How near the climb comes to each image, and unwinding from there; CPU seconds of both."""
     model, images = model_and_images(row)
-    others = model.preprocess(inputs.shuffled("CIFAR10", 1000).images[OTHERS])
+    others = model.preprocess(inputs.shuffled("CIFAR10", 1000).images[OTHERS][:PICTURES])
     known = images.flatten(1)[:, None] == others.flatten(1)
     assert not known.all(2).any(), "the others are others"
     pictures = model.preprocess(inputs.pictures("CIFAR10", LEARNED_FROM, "train").images)
@@ -163,21 +165,34 @@ def after_a_climb(row: str) -> Figures:
     climb = Climb(model.eval(), at, pictures)
     figures: Figures = {"learned": round(time.process_time() - begin)}
     double = deepcopy(model).double()
-    for name, some in ("built on", images.double()), ("others", others.double()):
-        kept: Figures = {"climbed": [], "ended": [], "exact": [], "way": [], "cpu": []}
-        for image in some.split(1):
-            with torch.no_grad():
-                tokens = activation(double, at)(image)
-            begin = time.process_time()
-            start = climb(tokens)
-            result = unwind(double, tokens, at, start=start, steps=SEARCH)
-            kept["cpu"].append(round(time.process_time() - begin))
-            kept["exact"].append(bool(result.exact))
-            kept["way"].append(way(result))
-            kept["climbed"].append(nearness(start, image))
-            kept["ended"].append(nearness(result.image, image))
-        figures[name] = kept
+    for name, some in ("built on", images), ("others", others):
+        figures[name] = over_seeds(from_a_climb(climb, double, image) for image in some.split(1))
     return figures
+
+
+def from_a_climb(climb: Climb, model: Any, image: Tensor) -> Figures:
+    """The way back to one image: dB, solutions of each branch, which was taken, why it stopped.
+
+    Branches are counted from 0: a Mixer's even ones are mixings, its odd ones MLPs.
+    """
+    image, at = image.double(), f"blocks.{len(model.blocks) - 1}"
+    with torch.no_grad():
+        tokens = activation(model, at)(image)
+    begin = time.process_time()
+    result = unwind(model, tokens, at, start=climb, steps=SEARCH)
+    stages = result.stages
+    assert result.start is not None  # for mypy
+    return {
+        "cpu": round(time.process_time() - begin),
+        "climbed": nearness(result.start, image),
+        "ended": nearness(result.image, image),
+        "exact": bool(result.exact),
+        "way": way(result),
+        "found": [number for stage in stages for number in stage.found],
+        "taken": [number for stage in stages for number in stage.taken],
+        "off": [f"{number:.1e}" for stage in stages for number in stage.off],
+        "stopped": "".join(reason for stage in stages for reason in stage.stopped),
+    }
 
 
 NOT_FOUND = ("cifar10_mixer", "cifar10_vit")

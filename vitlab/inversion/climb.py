@@ -5,6 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 from einops import rearrange
+from jaxtyping import Float
 from torch import Tensor
 
 from minivit.mixer import Mixer
@@ -12,20 +13,19 @@ from minivit.patches import patchify, unpatchify
 from minivit.shapes import Images, Tokens
 from minivit.vit import ViT
 from vitlab.boundary import checked
-from vitlab.calls import activation, expect, refuse_training
-from vitlab.inversion.optimise import in_dtype
-from vitlab.krylov.batches import Operator
-from vitlab.krylov.products import linearise
+from vitlab.calls import expect, refuse_training
+from vitlab.inversion.chain import Chain
+from vitlab.inversion.learned import TokenInverse, ridge
 
 ROUNDS = 2  # of regression: the second one sees where the first one's tokens are wrong
 ROWS = 8  # patches of each picture that a round learns from
 RIDGE = 3e-3  # added to the variance of the standardised features
 FLOOR = 1e-3  # of the mean variance of the tokens, below which a direction is not enlarged
 OWN = 0.1  # of the error's variance is taken to be each pixel's own
-DAMPING = 0.3  # of the misfit, the noise that a step allows for
-PRODUCTS = 60  # with the Jacobian in a step
+DAMPING = 2.0  # of the misfit, the noise that a step allows for
 SHORTEST = 0.02  # of a step, below which the climb ends
 BATCH = 50
+TOKENS = 4  # one in so many is for the inverse of the first block's MLP
 
 
 @checked
@@ -42,21 +42,25 @@ class Climb:
     def __init__(self, model: ViT | Mixer, at: str, pictures: Images) -> None:
         refuse_training(model)
         expect(len(pictures) >= 2 * ROWS, f"{2 * ROWS} pictures or more", len(pictures))
-        self.model = in_dtype(model, torch.float32)
-        self.config, self.function = model.config, activation(self.model, at)
+        self.config = model.config
         self.places = math.prod(self.config.grid)
         self.maps: list[tuple[Tensor, Tensor]] = []
         pictures = pictures.float()
+        self.chain = Chain(model, at, torch.float32)
+        self.whiten = _whitening(self.chain, pictures)
+        self.first: TokenInverse | None = None  # of the first block's MLP, if that comes second
+        mlp = self.chain.branches[1]
+        if mlp.alone and not mlp.turned:
+            batches = pictures.split(BATCH)
+            states = [torch.stack(self.chain.states(batch, 2)[1:]) for batch in batches]
+            some = torch.cat([x[:, :, ::TOKENS].flatten(1, 2) for x in states], 1)
+            self.first = TokenInverse(mlp, *some)
         tokens = self._tokens(pictures)
-        deviation = (tokens - tokens.mean(0)).flatten(0, 1).double()
-        values, vectors = torch.linalg.eigh(deviation.mT @ deviation / len(deviation))
-        values = values.clamp(min=0)
-        self.whiten = (vectors / (values + FLOOR * values.mean()).sqrt()).float()
         generator = torch.Generator().manual_seed(0)
         order = torch.rand(len(pictures), self.places, generator=generator).argsort(1)[:, :ROWS]
         guess = None
         for _ in range(ROUNDS):
-            rows, wanted = [], []
+            rows, wanted = list[Tensor](), list[Tensor]()
             for batch in torch.arange(len(pictures)).split(BATCH):
                 before = None if guess is None else guess[batch]
                 missing = pictures[batch] if before is None else pictures[batch] - before
@@ -64,17 +68,20 @@ class Climb:
                 rows.append(self._features(tokens[batch], before).take_along_dim(chosen, 1))
                 patches = patchify(missing, self.config.patch_size)
                 wanted.append(patches.take_along_dim(chosen, 1))
-            self.maps.append(_ridge(torch.cat(rows).flatten(0, 1), torch.cat(wanted).flatten(0, 1)))
+            self.maps.append(
+                ridge(torch.cat(rows).flatten(0, 1), torch.cat(wanted).flatten(0, 1), RIDGE)
+            )
             guess = torch.cat([self.guess(batch) for batch in tokens.split(BATCH)])
         assert guess is not None  # for mypy
         error = (guess - pictures).flatten(1).double()
         covariance = (1 - OWN) * error.mT @ error / len(error)
         covariance.diagonal().add_(OWN * error.square().mean(0))
         self.scale = torch.linalg.cholesky(covariance).float()  # L L^T is the error's covariance
+        self.directions = self.scale.mT.reshape(-1, *pictures.shape[1:])
 
     def _tokens(self, images: Images) -> Tokens:
         with torch.no_grad():
-            return torch.cat([self.function(batch) for batch in images.split(BATCH)])
+            return torch.cat([self.chain.states(batch)[-1] for batch in images.split(BATCH)])
 
     def _features(self, tokens: Tokens, guess: Images | None) -> Tensor:
         """What a patch is read off: [batch, places, features]."""
@@ -103,27 +110,51 @@ class Climb:
         assert images is not None  # for mypy
         return images
 
-    def __call__(self, tokens: Tokens, steps: int = 16) -> Images:
+    def __call__(self, tokens: Tokens, steps: int = 13) -> Images:
         """Images near those with these tokens, each climbed to alone."""
         starts = self.guess(tokens).split(1)
         parts = zip(starts, tokens.float().split(1), strict=True)
         return torch.cat([self._climb(start, target, steps) for start, target in parts])
 
-    @torch.no_grad()
     def _climb(self, start: Images, target: Tokens, steps: int) -> Images:
-        z = torch.zeros_like(start).flatten(1)  # the image is start + L z
+        return self.nearer(start, target, len(self.chain.branches), steps)[0]
+
+    @torch.no_grad()
+    def nearer(
+        self,
+        start: Images,
+        target: Tokens,
+        level: int,
+        steps: int,
+        weights: Tensor | None = None,
+    ) -> tuple[Images, float]:
+        """An image whose tokens at a level are nearer to these than those of ``start``.
+
+        Gives it, and the root mean square of the whitened tokens' distances.
+        """
+        chain, whiten, scale = self.chain, self.whiten[level].to(start), self.scale.to(start)
+        directions = self.directions.to(start)
+        z = start.new_zeros(len(scale))  # the image is start + L z
+        weights = start.new_ones(target.shape[1], 1) if weights is None else weights
 
         def image(z: Tensor) -> Images:
-            return start + (z @ self.scale.mT).view_as(start)
+            return start + (scale @ z).view_as(start)
+
+        def missing(tokens: Tokens) -> Tensor:
+            return weights * ((target - tokens)[0] @ whiten)
 
         for _ in range(steps):
-            at = linearise(lambda z: self.function(image(z)) @ self.whiten, z)
-            missing = target @ self.whiten - at.value
-            noise = DAMPING * missing.square().mean().sqrt()
-            step = _damped(at.push, at.pull, missing / noise, z, noise)
+            tokens, jacobian = chain.jacobian(image(z), level, directions)
+            jacobian = (weights[..., None] * (whiten.mT @ jacobian)).flatten(0, 1)
+            gram, r = jacobian.mT @ jacobian, missing(tokens)
+            noise = DAMPING * r.square().mean().sqrt()
+            slope = jacobian.mT @ r.flatten() / noise**2 - z
+            gram = gram / noise**2
+            gram.diagonal().add_(1)
+            step = torch.cholesky_solve(slope[:, None], torch.linalg.cholesky(gram))[:, 0]
 
             def cost(z: Tensor, noise: Tensor = noise) -> Tensor:
-                misfit = (target - self.function(image(z))) @ self.whiten / noise
+                misfit = missing(chain.states(image(z), level)[-1]) / noise
                 return misfit.square().sum() + z.square().sum()
 
             length, before = 1.0, cost(z)
@@ -132,33 +163,19 @@ class Climb:
             if length <= SHORTEST:
                 break
             z = z + length * step
-        return image(z)
+        r = missing(chain.states(image(z), level)[-1])
+        return image(z), r.square().mean().sqrt().item()
 
 
-def _ridge(rows: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    """The matrix and constant that give what is wanted from rows, [k, n] and [k, m]."""
-    mean, typical = rows.mean(0), wanted.mean(0)
-    scale = (rows - mean).square().mean(0).sqrt().clamp(min=1e-6)
-    standard = (rows - mean) / scale
-    gram = (standard.mT @ standard).double()
-    gram.diagonal().add_(RIDGE * len(rows))
-    matrix = torch.linalg.solve(gram, (standard.mT @ (wanted - typical)).double()).float()
-    matrix = matrix / scale[:, None]
-    return matrix, typical - mean @ matrix
-
-
-def _damped(push: Operator, pull: Operator, r: Tensor, z: Tensor, noise: Tensor) -> Tensor:
-    """The ``s`` of least ``‖J s / noise - r‖² + ‖z + s‖²``, by conjugate gradients."""
-    step = torch.zeros_like(z)
-    direction = residual = pull(r) / noise - z
-    size = first = residual.square().sum()
-    for _ in range(PRODUCTS):
-        product = pull(push(direction)) / noise**2 + direction
-        length = size / (direction * product).sum()
-        step = step + length * direction
-        residual = residual - length * product
-        new = residual.square().sum()
-        if new < 1e-5 * first:
-            break
-        direction, size = residual + new / size * direction, new
-    return step
+def _whitening(chain: Chain, pictures: Images) -> Float[Tensor, "level dim dim"]:
+    """What makes the covariance of the tokens at each level the identity, nearly."""
+    covariance, mean = torch.zeros(1).double(), torch.zeros(1).double()
+    for batch in pictures.split(BATCH):
+        states = torch.stack(chain.states(batch))  # [level, batch, tokens, dim]
+        rows = states.flatten(1, 2).double()
+        covariance = covariance + rows.mT @ rows / pictures.shape[0] / states.shape[2]
+        mean = mean + states.sum(1).double() / len(pictures)
+    values, vectors = torch.linalg.eigh(covariance - mean.mT @ mean / mean.shape[1])
+    values = values.clamp(min=0)
+    floor = FLOOR * values.mean(1, keepdim=True)
+    return (vectors / (values + floor).sqrt()[:, None]).float()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from minivit.mixer import FeedForwardBlock, MixerBlock, TokenNorm
@@ -50,29 +50,41 @@ class Branch:
         masked = isinstance(self.part, MultiHeadAttention)
         return self.part(self.norm(x), *[self.mask] * masked)
 
+    @property
+    def turned(self) -> bool:
+        """Whether its rows are channels: a mixing that norms each alone."""
+        return isinstance(self.norm, TokenNorm)
+
+    @property
+    def alone(self) -> bool:
+        """Whether rows know nothing of each other: such channels, or the tokens of an MLP."""
+        return self.turned or type(self.part) is MLP
+
+    def rows(self, x: Tokens) -> Float[Tensor, "rows n"]:
+        return (x.mT if self.turned else x).flatten(0, 1)
+
+    def tokens(self, rows: Float[Tensor, "rows n"], like: Tokens) -> Tokens:
+        return rows.view_as(like.mT).mT if self.turned else rows.view_as(like)
+
+    def by_row(self, rows: Float[Tensor, "rows n"]) -> Float[Tensor, "rows n"]:
+        """``x + f(x)`` of rows alone."""
+        one = rows.unsqueeze(2 if self.turned else 1)
+        return rows + self(one).view_as(rows)
+
     def nearest(self, y: Tokens, start: Tokens, steps: int) -> Preimage:
         """The ``x`` with ``x + f(x) = y`` to which the way from ``start`` leads.
 
-        An MLP's tokens, and the channels of a mixing that norms each alone, know nothing of each
-        other: each is a small system of its own, and one that fails leaves the others alone.
+        Where rows are alone, each is a small system, and one that fails leaves the others alone.
         """
-        alone = type(self.part) is MLP  # and no mixing
-        if not alone and not isinstance(self.norm, TokenNorm):
+        if not self.alone:
             return newton_krylov(lambda x: x + self(x), y, start, steps)
-
-        def rows(x: Tokens) -> Tensor:
-            return (x if alone else x.mT).flatten(0, 1)
-
-        def function(x: Tensor) -> Tensor:
-            one = x.unsqueeze(1 if alone else 2)
-            return x + self(one).view_as(x)
-
-        found = levenberg_marquardt(function, rows(y), rows(start), ROW_STEPS, 1e-3)
-        x = found.x.view_as(y if alone else y.mT)
+        rows = self.rows(y), self.rows(start)
+        found = levenberg_marquardt(self.by_row, *rows, ROW_STEPS, 1e-3)
         residual, taken = (
             part.view(len(y), -1).amax(1) for part in (found.residual, found.iterations)
         )
-        return Preimage(x if alone else x.mT, residual, taken, residual <= solved(y.dtype))
+        x = self.tokens(found.x, y)
+        return Preimage(x, residual, taken, residual <= solved(y.dtype))
 
 
 def branches(block: nn.Module, mask: Tensor | None = None) -> list[Branch]:

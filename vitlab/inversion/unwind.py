@@ -11,11 +11,13 @@ from minivit.mixer import Mixer
 from minivit.patches import pair
 from minivit.recording import record
 from minivit.shapes import Images, Tokens
-from minivit.vit import ViT
+from minivit.vit import PatchEmbedding, ViT
 from vitlab.calls import activation, expect, refuse_training
+from vitlab.inversion.climb import Climb
 from vitlab.inversion.criterion import noise
 from vitlab.inversion.embedding import Told, linear_guess
 from vitlab.inversion.optimise import in_dtype, invert
+from vitlab.inversion.peel import Peel
 from vitlab.inversion.residual import branches, invert_block, usual
 from vitlab.inversion.solvers import Numbers, relative_residual, solved
 
@@ -34,6 +36,11 @@ class Stage:
     entries: Int[Tensor, " batch"]
     method: tuple[str, ...]  # of each: "fixed point", "newton" or "lbfgs"
     error: Numbers  # of each: relative, of the forward pass through the stage alone
+    # With a climb as the start, for each image that came back branch by branch:
+    found: tuple[int, ...] = ()  # solutions of the branch
+    taken: tuple[int, ...] = ()  # which of them, counted from 0, the nearest to the climb's image
+    off: tuple[float, ...] = ()  # of tokens at the embedding: relative, from those of images
+    stopped: tuple[str, ...] = ()  # where one does not come back: why its farthest way ended
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +51,7 @@ class Unwound:
     stages: tuple[Stage, ...]  # in the order in which they were taken
     error: Numbers  # ‖O(image) - tokens‖ / ‖tokens‖, by the forward pass
     tolerance: float  # 1.8e-12 for tokens in float64, 6.4e-6 in float32
+    start: Images | None  # given, or found by a climb
 
     @property
     def exact(self) -> Bool[Tensor, " batch"]:
@@ -53,7 +61,12 @@ class Unwound:
 
 @torch.inference_mode(False)  # in which nothing has a gradient
 def unwind(
-    model: nn.Module, tokens: Tokens, at: str, *, start: Images | None = None, steps: int = 4000
+    model: nn.Module,
+    tokens: Tokens,
+    at: str,
+    *,
+    start: Images | Climb | None = None,
+    steps: int = 4000,
 ) -> Unwound:
     """Finds the image that a model turned into the tokens that a block gave.
 
@@ -63,9 +76,10 @@ def unwind(
     and last from the best of 8 starts around the guess. The model is a ViT or Mixer with residuals
     and norms before its sub-layers, or none.
 
-    With ``start``, images near those sought, such as :class:`~vitlab.inversion.climb.Climb` finds,
-    every branch is solved from what it computes for them, and the search over the pixels begins
-    there.
+    With ``start``, images near those sought, every branch is solved from what it computes for them,
+    and the search over the pixels begins there. A :class:`~vitlab.inversion.climb.Climb` finds such
+    images; with it, and a linear patch embedding, each is first sought among all solutions of one
+    branch after another, and then over the pixels from the tokens after the first block alone.
     """
     last = _check(model, tokens, at)
     tolerance = solved(tokens.dtype)
@@ -74,10 +88,18 @@ def unwind(
     config, stages = model.config, list[Stage]()
 
     mask = model.mask(config.grid)
+    image = tokens.new_zeros(len(tokens), config.channels, *pair(config.image_size))
+    error = tokens.new_full((len(tokens),), torch.inf)
+    peeled = isinstance(start, Climb) and isinstance(model.patch_embedding, PatchEmbedding)
+    if isinstance(start, Climb):
+        climb, start = start, start(tokens)
+        if peeled:
+            image, error, stages = _peeled(Peel(model, at, climb), tokens, start)
     near = _states(model, start, tokens, last)
-    x, going = tokens, torch.arange(len(tokens), device=tokens.device)
+    going = (error > tolerance).nonzero()[:, 0]
+    x = tokens[going]
     known = {last: (x, going)}  # block -> tokens that it may have given, and for which images
-    for i in range(last, 0, -1):
+    for i in range(last if len(going) else 0, 0, -1):
         begin = near[i][going] if near else None
         inverse = invert_block(model.blocks[i], x, mask, NEWTON, begin)
         methods = tuple("newton" if newton else "fixed point" for newton in inverse.newton)
@@ -88,10 +110,11 @@ def unwind(
             break
         known[i - 1] = x, going
 
-    image = tokens.new_zeros(len(tokens), config.channels, *pair(config.image_size))
-    error = tokens.new_full((len(tokens),), torch.inf)
     whole = activation(model, at)
-    for i, starts in [(i, 1) for i in sorted(known)] + [(last, STARTS)]:
+    searches = [(i, 1) for i in sorted(known)] + [(last, STARTS)]
+    if peeled:  # nothing was found behind; what is left are pixels from the first block
+        searches = [(0, 1)] if 0 in known else []
+    for i, starts in searches:
         x, going = known[i]
         left = error[going] > tolerance
         x, going = x[left], going[left]
@@ -105,7 +128,24 @@ def unwind(
         reached = relative_residual(whole, new, tokens[going])
         nearer = reached < error[going]
         image[going[nearer]], error[going[nearer]] = new[nearer], reached[nearer]
-    return Unwound(image, tuple(stages), error, tolerance)
+    return Unwound(image, tuple(stages), error, tolerance, start)
+
+
+def _peeled(peel: Peel, tokens: Tokens, near: Images) -> tuple[Images, Numbers, list[Stage]]:
+    """The images that are found branch by branch, the errors of their tokens, and the stages."""
+    images, errors, stages = list[Tensor](), list[Tensor](), list[Stage]()
+    for i, (y, start) in enumerate(zip(tokens.split(1), near.split(1), strict=True)):
+        peel(y, start)
+        entry = torch.tensor([i])
+        images.append(peel.image)
+        errors.append(torch.tensor([peel.error]).to(tokens))
+        for level, found, taken in peel.way:
+            at = (f"branches.{level}", entry, ("newton",), torch.zeros(1).to(tokens))
+            stages.append(Stage(*at, found=(found,), taken=(taken,)))
+        why = () if peel.error <= solved(tokens.dtype) else (peel.stopped,)
+        at = ("first block", entry, ("gauss-newton",), errors[-1])
+        stages.append(Stage(*at, off=(peel.off,), stopped=why))
+    return torch.cat(images), torch.cat(errors), stages
 
 
 def _check(model: nn.Module, tokens: Tensor, at: str) -> int:

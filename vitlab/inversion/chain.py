@@ -1,0 +1,99 @@
+"""A model as its embedding and its branches one after another, with the whole Jacobian."""
+
+from copy import deepcopy
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from minivit.mixer import Mixer, Mixing
+from minivit.shapes import Images, Tokens
+from minivit.vit import MLP, PatchEmbedding, ViT
+from vitlab.inversion.residual import Branch, branches
+from vitlab.krylov.batches import Operator
+from vitlab.krylov.products import jacobian, linearise
+
+CHUNK = 64  # directions at a time, where there is no short way
+
+
+class Chain:
+    """A model up to a block. Level 0 is the embedding, level ``k`` comes after ``k`` branches."""
+
+    def __init__(self, model: ViT | Mixer, at: str, dtype: torch.dtype) -> None:
+        model = deepcopy(model).to(dtype).requires_grad_(False)
+        mask = model.mask(model.config.grid)
+        last = int(at.removeprefix("blocks."))
+        self.branches = [b for block in model.blocks[: last + 1] for b in branches(block, mask)]
+        model.blocks = nn.ModuleList()
+        self.model, self.embed = model, model.tokens
+        self._embedded: tuple[Tensor, Tensor] | None = None  # of the last directions
+
+    def states(self, images: Images, level: int | None = None) -> list[Tokens]:
+        """The tokens at every level up to this one, by default the last."""
+        states = [self.embed(images)]
+        for branch in self.branches[:level]:
+            states.append(states[-1] + branch(states[-1]))
+        return states
+
+    @torch.no_grad()
+    def jacobian(
+        self, image: Images, level: int, directions: Float[Tensor, "n ..."]
+    ) -> tuple[Tokens, Float[Tensor, "tokens dim n"]]:
+        """The tokens of one image at a level, and how fast they move along directions from it."""
+        if self._embedded is None or self._embedded[0] is not directions:
+            moved = _each(linearise(self.embed, image).push, directions)
+            moved = moved.permute(1, 2, 0).contiguous()
+            linear = isinstance(self.model.patch_embedding, PatchEmbedding)
+            self._embedded = (directions, moved) if linear else None
+        else:
+            moved = self._embedded[1]
+        x = self.embed(image)
+        for branch in self.branches[:level]:
+            moved = push(branch, x, moved)
+            x = x + branch(x)
+        return x, moved
+
+
+def ties(branch: Branch) -> bool:
+    """Whether it mixes channels that only the norm of each token ties together."""
+    return isinstance(branch.part, Mixing) and type(branch.norm) is nn.LayerNorm
+
+
+def push(branch: Branch, x: Tokens, moved: Float[Tensor, "tokens dim n"]) -> Tensor:
+    """How fast ``x + f(x)`` moves where the tokens of one image move so: by dense Jacobians."""
+    if branch.alone:
+        matrices = jacobian(branch.by_row, branch.rows(x))  # [rows, m, m]
+        if branch.turned:
+            return (matrices @ moved.transpose(0, 1)).transpose(0, 1)
+        return matrices @ moved
+    if ties(branch):
+        h, scale = normed(branch, x[0])
+        dim = h.shape[1]
+        inner = (torch.eye(dim).to(h) - (1 + h[:, :, None] * h[:, None]) / dim) @ moved
+        matrices = channel_matrices(branch, h) / scale.mT  # [dim, tokens, tokens]
+        by_channel = moved.transpose(0, 1), matrices, inner.transpose(0, 1)
+        return torch.baddbmm(*by_channel).transpose(0, 1)
+    at = linearise(branch, x)
+    return moved + _each(at.push, moved.permute(2, 0, 1)).permute(1, 2, 0)
+
+
+def normed(branch: Branch, x: Float[Tensor, "tokens dim"]) -> tuple[Tensor, Tensor]:
+    """Tokens with mean 0 and variance 1, and the deviations ``[tokens, 1]`` they had."""
+    assert isinstance(branch.norm, nn.LayerNorm)  # for mypy
+    scale = (x.var(-1, unbiased=False, keepdim=True) + branch.norm.eps).sqrt()
+    return (x - x.mean(-1, keepdim=True)) / scale, scale
+
+
+def channel_matrices(branch: Branch, h: Float[Tensor, "tokens dim"]) -> Tensor:
+    """The Jacobian of a mixing by each channel of normed tokens, [dim, tokens, tokens]."""
+    norm, mlp = branch.norm, branch.part
+    assert isinstance(norm, nn.LayerNorm) and isinstance(mlp, MLP)  # for mypy
+    a = mlp.up((h * norm.weight + norm.bias).mT)  # [dim, hidden]
+    normal = torch.distributions.Normal(torch.zeros_like(a), 1)
+    slope = normal.cdf(a) + a * normal.log_prob(a).exp()  # of GELU
+    return (mlp.down.weight * slope[:, None]) @ mlp.up.weight * norm.weight[:, None, None]
+
+
+def _each(product: Operator, vectors: Float[Tensor, "n ..."]) -> Tensor:
+    """A product with one Jacobian, of many vectors."""
+    return torch.func.vmap(product, chunk_size=CHUNK)(vectors[:, None])[:, 0]
