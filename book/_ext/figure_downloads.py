@@ -16,7 +16,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from book._ext.chapters import notebook
-from book._ext.figures import STORED, figures, picture, scaled, with_figures
+from book._ext.figures import STORED, figures, picture, scaled, stored, with_figures
 from book._ext.pages import from_template, html, when_built
 from book.tools import portable
 from book.tools.address import FIGURES, ROOT
@@ -35,15 +35,20 @@ SENTENCE = re.compile(r".*?[.:?!](?= [A-Z(]|$)|.+")  # the first, or all
 NUMBER = re.compile(r'<span class="caption-number">(.*?)\s*</span>')
 
 
+def files(name: str, png: str, up: str) -> dict[str, str]:
+    """Where a page that is ``up`` below the root has a figure's files, by kind, SVG first."""
+    drawn = [kind for kind in ("svg", "png") if (FIGURES / f"{name}.{kind}").exists()]
+    places = {"png": png} | {kind: f"{up}{PLACE}/{name}.{kind}" for kind in drawn}
+    return dict(sorted(places.items(), reverse=True))
+
+
 def line(name: str, png: str, up: str, number: str, url: str) -> str:
     """The links of a figure, whose page has it at ``png`` and is ``up`` below the root."""
-    drawn = [kind for kind in ("svg", "png") if (FIGURES / f"{name}.{kind}").exists()]
-    files = {"png": png} | {kind: f"{up}{PLACE}/{name}.{kind}" for kind in drawn}
     book = citation()
     authors = ", ".join(author["name"] for author in book["authors"])
     parts = [f"{number} of “{book['title']}”", authors, f"version {book['version']}", url]
     cited = ", ".join(filter(None, parts)) + ". CC BY 4.0."
-    return from_template("take.html", name=name, files=files, cited=cited)
+    return from_template("take.html", name=name, files=files(name, png, up), cited=cited)
 
 
 def offer(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
@@ -89,13 +94,12 @@ class FiguresToTake(SphinxDirective):
             caption = SENTENCE.match(" ".join(captions[name].split()))
             said, _ = self.state.inline_text(caption[0] if caption else "", self.lineno)
             text = nodes.paragraph("", "", link, nodes.Text(" "), *said)
-            entry = nodes.list_item("", html(small.tag(f"../{STORED}")), text)
-            if (FIGURES / f"{name}.svg").exists():
-                entry += html(
-                    f'<p><a href="../{PLACE}/{name}.svg" download>SVG</a> '
-                    f'<a href="../{PLACE}/{name}.png" download>PNG</a></p>'
-                )
-            listing += entry
+            links = " ".join(
+                f'<a href="{address}" download="{name}.{kind}">{kind.upper()}</a>'
+                for kind, address in files(name, f"../_images/{stored(data)}", "../").items()
+            )
+            entry = [html(small.tag(f"../{STORED}")), text, html(f"<p>{links}</p>")]
+            listing += nodes.list_item("", *entry)
         ids = [f"of-{chapter.partition('_')[0]}"]
         return nodes.section("", nodes.title("", title), listing, ids=ids, names=ids)
 

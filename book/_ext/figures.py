@@ -15,6 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from book._ext.chapters import names, notebook
+from book._ext.dark import flat, is_chart
 from book._ext.edition import address
 from book._ext.pages import html, when_built
 from book.tools.notebooks import cells, display_data, figure_name, of_the_book, outputs, read
@@ -35,8 +36,10 @@ class Copy(NamedTuple):
     width: int
     height: int
     webp: bytes
+    chart: bool
 
     def tag(self, folder: str, attributes: str = "") -> str:
+        attributes += "data-chart " * self.chart
         return (
             f'<img {attributes}src="{folder}/{self.file}" alt="{escape(self.alt)}" '
             f'width="{self.width}" height="{self.height}" loading="lazy">'
@@ -46,14 +49,12 @@ class Copy(NamedTuple):
 @cache
 def scaled(name: str, alt: str, file: bytes, widest: int) -> Copy:
     """An image on white ground, no wider than so many pixels, to be written into ``STORED``."""
-    with Image.open(io.BytesIO(file)) as opened:
-        image = opened.convert("RGBA")
-    paper = Image.new("RGB", image.size, "white")
-    paper.paste(image, mask=image)
+    with Image.open(io.BytesIO(file)) as image:
+        paper = flat(image)
     paper.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
     out = io.BytesIO()
     paper.save(out, "WEBP", quality=70, method=4)
-    COPIES.append(Copy(f"{name}-{widest}.webp", alt, *paper.size, out.getvalue()))
+    COPIES.append(Copy(f"{name}-{widest}.webp", alt, *paper.size, out.getvalue(), is_chart(paper)))
     return COPIES[-1]
 
 
@@ -136,6 +137,11 @@ def write_copies(app: Sphinx) -> None:
         (folder / copy.file).write_bytes(copy.webp)
 
 
+def stored(data: dict) -> str:
+    """The name of the file that a page's build writes of a cell's image."""
+    return f"{hashlib.sha256(base64.b64decode(data['image/png'])).hexdigest()}.png"
+
+
 def narrow_form(image: Path) -> Path:
     """Where the form for phones of a page's image lies, if it has one."""
     return image.with_name(f"{image.stem}-narrow.webp")
@@ -146,8 +152,7 @@ def write_narrow_forms(app: Sphinx) -> None:
     for path in of_the_book():
         for output in outputs(read(path)):
             if narrow := output.get("metadata", {}).get("narrow"):
-                png = base64.b64decode(output.data["image/png"])
-                wide = Path(app.outdir) / "_images" / f"{hashlib.sha256(png).hexdigest()}.png"
+                wide = Path(app.outdir) / "_images" / stored(output.data)
                 if wide.exists():  # not of a chapter that this edition leaves out
                     narrow_form(wide).write_bytes(base64.b64decode(narrow))
 

@@ -14,6 +14,7 @@ import pydata_sphinx_theme
 from PIL import Image
 from sphinx.application import Sphinx
 
+from book._ext.dark import is_chart, write
 from book._ext.figures import narrow_form
 from book._ext.pages import when_built
 
@@ -21,7 +22,8 @@ STATIC = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/
 SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")  # only the search page searches
 UNUSED = ("scripts/fontawesome.js*", "vendor/fontawesome/webfonts/*", "**/*.map")
 HEAVY = 100_000  # bytes of a PNG from which on its page shows it with less than all its detail
-MOSTLY = 0.84  # of a chart is white
+FRAMES = "querySelectorAll(&#x27;img&#x27;)"  # which a slider shows one of
+DRAWN = re.compile("[0-9a-f]{64}")  # the name of what a notebook drew
 PLAIN = re.compile(r'<span class="(?:n|nn|nx|p|pm|w)">([^<]*)</span>')  # has the colour of all code
 BLANK = re.compile(r"(?s)(<(pre|script|style|textarea)\b.*?</\2>)|\s*<!--[^\[].*?-->|\n\s+")
 PRINTED = re.compile(r'(?s)<div id="jb-print-docs-body".*?(?=<div id="searchbox">)')
@@ -51,6 +53,7 @@ def lighten(html: str, page: Path) -> str:
     fold = '<span class="toctree-toggle"'
     html = html.replace(f"<summary>{fold}", f'<summary aria-label="Pages below">{fold}')
     html = html.replace(' aria-label="Toggle hidden content"', "")  # a fold of code has words
+    html = html.replace(FRAMES, FRAMES.replace("img", "img:not(.only-dark)"))
     html = PRINTED.sub("", html)  # a second title and list of contents, which paper need not have
     html = BLANK.sub(lambda found: found[1] or "\n", PLAIN.sub(r"\1", html))
     html = CONTENTS.sub(lambda contents: NO_STYLE.sub("", contents[0]), html)
@@ -87,41 +90,45 @@ def picture(page: Path) -> Callable[[re.Match], str]:
             return tag[0]
         attributes = tag[0].removeprefix("<img")
         source = re.search(r'\bsrc="([^"]+)"', tag[0])[1]
-        if source.startswith("data:"):  # a frame of a slider, fetched when it is shown
+        frame = source.startswith("data:")  # of a slider, fetched when it is shown
+        if frame:
             stored = base64.b64decode(source.partition(",")[2])
             file = page.with_name(f"{page.stem}-{zlib.crc32(stored):08x}.webp")
             file.write_bytes(stored)
-            return f"<img {size(file)}{wait}{attributes.replace(source, file.name)}"
-        file = page.parent / source
+            attributes = attributes.replace(source, file.name)
+        else:
+            file = page.parent / source
         if file.suffix == ".png":
             lossless = file.stat().st_size <= HEAVY
             with Image.open(file) as image:
                 image.save(file.with_suffix(".webp"), quality=88, lossless=lossless)
             attributes = attributes.replace(file.name, f"{file.stem}.webp")
-        chart = " data-chart" if is_chart(file) else ""
-        image = f"<img {size(file)}{wait}{chart}{attributes}"
+        image = f"<img {size(file)}{wait}{attributes}"
         narrow = narrow_form(file)
-        if not narrow.exists():
+        if narrow.exists():
+            image = (
+                f'<picture><source media="(max-width: 40rem)" srcset="'
+                f'{source.replace(file.name, narrow.name)}" {size(narrow)}>{image}</picture>'
+            )
+        if file.suffix == ".svg":
             return image
-        return (
-            f'<picture><source media="(max-width: 40rem)" '
-            f'srcset="{source.replace(file.name, narrow.name)}" {size(narrow)}>{image}</picture>'
-        )
+        night = file.with_name(f"{file.stem}-dark.webp")
+        with Image.open(file) as drawn:
+            if is_chart(drawn):
+                return image.replace("<img ", "<img data-chart ")
+            if not frame and not DRAWN.fullmatch(file.stem):
+                return image
+            write(drawn, night)
+        if narrow.exists():
+            with Image.open(narrow) as drawn:
+                write(drawn, narrow_form(night))
+        layer = image.replace(file.stem, night.stem).replace(' hidden style="display:none"', "")
+        layer = re.sub(r' alt="[^"]*"', ' alt=""', layer)
+        lazy = "" if wait else ' loading="lazy"'
+        layer = layer.replace("<img ", f'<img class="only-dark" aria-hidden="true"{lazy} ')
+        return f'<span class="layers">{image}{layer}</span>'
 
     return change
-
-
-def is_chart(file: Path) -> bool:
-    """Whether an image is lines on white, or few colours, which a dark page may turn about."""
-    if file.suffix != ".png":
-        return False
-    with Image.open(file) as image:
-        paper = Image.new("RGBA", image.size, "white")
-        flat = Image.alpha_composite(paper, image.convert("RGBA")).convert("RGB")
-    counts = {shade: n for n, shade in flat.point(lambda v: v & 240).getcolors(4096)}
-    total, white = flat.width * flat.height, counts.get((240, 240, 240), 0)
-    few = sum(sorted(counts.values())[-6:])
-    return white > MOSTLY * total or (white > 0.6 * total and few > 0.94 * total)
 
 
 def size(file: Path) -> str:

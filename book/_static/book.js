@@ -27,13 +27,13 @@ addEventListener("hashchange", follow);
 // browser that prints does not always wait for them.
 addEventListener("load", () => {
   if (innerWidth < 960) return;
-  setTimeout(() => fetchAll(document, "img[loading=lazy]:not(.thumb, [style*=none])"), 1500);
+  setTimeout(() => fetchAll(document, "img[loading=lazy]:not(.thumb, [style*=none], .only-dark)"), 1500);
 });
 const fetchAll = (where, which) => where.querySelectorAll(which).forEach((picture) => (picture.loading = "eager"));
 // So do a slider's other frames, until a hand or the focus comes to it.
 for (const kind of ["pointerover", "focusin"]) addEventListener(kind, ({ target }) => {
   const frames = target.closest?.(".frames");
-  if (frames) fetchAll(frames, "img");
+  if (frames) fetchAll(frames, root.dataset.theme == "dark" ? "img" : "img:not(.only-dark)");
 });
 
 // The search page lists pages while one types; the key Enter shows where in them the words stand.

@@ -25,7 +25,7 @@ METADATA = (
 )
 GONE = (
     "script, style, button, input, label, output, source, link, svg.icon, .headerlink, .stacked, "
-    ".take, a[download], img[hidden], details:not(.verdict, .answer), .verdict .thumb"
+    ".take, .only-dark, a[download], img[hidden], details:not(.verdict, .answer), .verdict .thumb"
 )
 DATA = re.compile(r"data:image/\w+;base64,(.*)", re.DOTALL)
 

@@ -116,10 +116,10 @@ def alt_texts(page: Path, tree: BeautifulSoup) -> Iterator[str]:
 
 def alt_fault(image: Tag) -> str:
     """What is wrong with an image's text, or nothing."""
+    if image.get("aria-hidden") == "true":
+        return ""
     if image.name == "svg":
         text = image.get("aria-label", "") or (image.title.get_text() if image.title else "")
-        if image.get("aria-hidden") == "true":
-            return ""
     elif "alt" not in image.attrs:
         return "no alt text"
     else:

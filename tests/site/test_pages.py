@@ -5,11 +5,14 @@ import io
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 from PIL import Image
 from sphinx.application import Sphinx
 
+from book._ext.dark import dark
+from book._ext.figures import narrow_form
 from book._ext.formulas import mathml
 from book._ext.light_pages import icon, lighten
 
@@ -61,13 +64,13 @@ def test_icons_are_drawn_into_the_page_and_of_three_viewports_the_first_stays(pa
 
 def test_images_get_their_size_all_but_the_first_wait_and_a_light_page_stays(page: Path):
     stored = io.BytesIO()
-    Image.new("RGB", (3, 2)).save(stored, "webp")
+    Image.new("RGB", (3, 2), "white").save(stored, "webp")
     frame = f"data:image/webp;base64,{base64.b64encode(stored.getvalue()).decode()}"
     html = f'<article><img src="a.png"><img alt="b" src="a.png"><img src="{frame}"></article>'
     first, second, third = lighten(html, page).split("<img ")[1:]
     assert first == 'width="7" height="5" src="a.webp">'
     assert second == 'width="7" height="5" loading="lazy" alt="b" src="a.webp">'
-    assert third.startswith('width="3" height="2" loading="lazy" src="page-')
+    assert third.startswith('data-chart width="3" height="2" loading="lazy" src="page-')
     (kept,) = page.parent.glob("page-*.webp")
     assert kept.name in third and kept.read_bytes() == stored.getvalue()
     # A phone gets the stacked form of a figure that has one.
@@ -78,12 +81,52 @@ def test_images_get_their_size_all_but_the_first_wait_and_a_light_page_stays(pag
         'width="4" height="9"><img width="7" height="5" src="a.webp"></picture></article>'
     )
     assert lighten(light, page) == light, "it changes no further"
+    # Over what a notebook drew and is no chart lies a layer for the dark; of a slider, over each.
+    drawn = page.with_name(f"{64 * 'a'}.png")
+    paper = Image.new("RGB", (80, 60), "white")
+    photograph = Image.linear_gradient("L").point(lambda v: 0.8 * v).resize((40, 40))
+    paper.paste(photograph, (20, 10))
+    for name in (drawn, narrow_form(drawn), stored := io.BytesIO()):
+        paper.save(name, "webp" if name is stored else None)
+    frame = f"data:image/webp;base64,{base64.b64encode(stored.getvalue()).decode()}"
+    html = f'<article><img alt="A" src="{drawn.name}"><img src="{frame}" hidden style="display:none"></article>'
+    ours = BeautifulSoup(lighten(html, page), "html.parser")
+    assert lighten(str(ours), page) == str(ours)
+    (by_day, by_night), (shut, over) = (span.select("img") for span in ours.select(".layers"))
+    assert by_day.previous["srcset"] == f"{drawn.stem}-narrow.webp" and by_day["alt"] == "A"
+    assert by_night.previous["srcset"] == f"{drawn.stem}-dark-narrow.webp" and not by_night["alt"]
+    assert not by_day.get("loading") and by_night["loading"] == shut["loading"] == "lazy"
+    assert by_night["class"] == over["class"] == ["only-dark"]
+    assert shut.has_attr("hidden") and over.attrs.keys() & {"hidden", "style"} == set()
+    for tag in (by_night, by_night.previous, over):
+        layer = Image.open(page.with_name(tag.get("src") or tag["srcset"])).convert("RGBA")
+        assert layer.getpixel((3, 3)) == (18, 18, 18, 255) and layer.getpixel((40, 30))[3] == 0
     Image.effect_noise((400, 400), 99).save(page.with_name("heavy.png"))
     light = lighten('<article><img src="heavy.png"></article>', page)
     assert 'src="heavy.webp"' in light and Image.open(page.with_name("heavy.webp")).width == 400
     html = f'{SCRIPTS}<i class="fas fa-file"></i><article><img src="a.png"><img src="a.png">'
     light = lighten(html, page)
     assert lighten(light, page) == light
+
+
+def test_by_night_lines_bars_and_digits_on_paper_turn_about_and_pictures_stay():
+    paper = np.full((200, 400, 3), 255, np.uint8)
+    noise = np.random.default_rng(0).integers(0, 200, (60, 60, 3))
+    paper[20:80, 20:80] = noise  # a photograph
+    paper[20:80, 100:160] = noise[..., :1]  # a grey one
+    paper[20:22, 200:380] = 0  # a line
+    paper[100:180, 20:40], paper[130:180, 40:60] = (0, 114, 178), (213, 94, 0)  # bars
+    night = np.asarray(dark(Image.fromarray(paper))).astype(int)
+    assert (night[[0, 90, 199], 5] == (18, 18, 18, 255)).all() and (night[20, 300] > 200).all()
+    assert (night[21:79, [*range(21, 79), *range(101, 159)], 3] == 0).all(), "seen through"
+    blue, orange = night[150, 30], night[150, 50]
+    assert blue[:3].argmax() == 2 and orange[:3].argmax() == 0, "bars keep their hue"
+    assert blue[:3].sum() > paper[150, 30].sum(), "and are light"
+    # A digit is ink on the paper, and no grey picture beside it is a photograph.
+    paper[100:180, 200:216] = paper[164:180, 200:260] = 0
+    night = np.asarray(dark(Image.fromarray(paper))).astype(int)
+    assert (night[[120, 170], [208, 250]] > 200).all()
+    assert (night[21:79, 21:79, 3] == 0).all() and (night[..., 3][20:80, 100:160] == 255).all()
 
 
 PAGES = {

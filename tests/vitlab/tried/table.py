@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
+from string import ascii_lowercase
 
 import torch
 
@@ -40,13 +41,10 @@ REASONS = {
     r"tokens before them in": "the table holds more than the patches",
     r"one table of positions": "not one table of positions",
     r"expected logits": "no logits",
-    r"that follow from what": "the answer needs more than the last block",
     r"neither tokens of a known grid|patches of": "the grid of a stage is not known",
     r"of \d+ tokens come from": "the grid of a stage is not known",
-    r"patches: got|reading order": "the tokens are no grid of patches",
-    r"one image at a time": "all images in one sequence",
-    r"as many tensors|one floating tensor": "blocks give several tensors",
 }
+LETTERS = dict(zip(dict.fromkeys(REASONS.values()), ascii_lowercase, strict=False))
 
 
 def built(about: Tried) -> tuple[torch.nn.Module, torch.Tensor]:
@@ -84,28 +82,43 @@ def reason(said: str) -> str:
 
 
 def row(name: str, cells: Mapping[str, str]) -> str:
-    """A line of the page's table."""
-    why: dict[str, list[str]] = {}
-    for instrument, said in cells.items():
-        if said != "works":
-            why.setdefault(reason(said), []).append(f"`{instrument}`")
-    refused = "; ".join(f"{', '.join(names)}: {short}" for short, names in why.items())
-    about = ARCHITECTURES[name]
-    given = f"The grid must be given, here `grid={about.give}`. " if about.give else ""
-    attention = f"<br>`{about.weights}`" if cells["record"] == "works" else ""
-    return f"| {name.partition(' ')[2]}{attention} | {given}{refused or 'nothing'} |"
+    """A line of the page's grid: a tick, or a letter for the reason."""
+    marks = []
+    for said in cells.values():
+        why = "works" if said == "works" else reason(said)
+        marks.append(f"{{abbr}}`{LETTERS.get(why, '✓')} ({why})`")
+    given = "\\*" if ARCHITECTURES[name].give else ""
+    return ",".join([f'"{name.partition(" ")[2]}{given}"', *marks])
+
+
+def recorded(table: Mapping[str, Cells]) -> str:
+    """The names under which a library's attention is recorded, each with its models."""
+    models: dict[str, list[str]] = {}
+    for name, cells in table.items():
+        if cells["record"] == "works":
+            models.setdefault(ARCHITECTURES[name].weights, []).append(name.partition(" ")[2])
+    most, *others = sorted(models, key=lambda weights: -len(models[weights]))
+    rest = "".join(f", or `{other}` ({'; '.join(models[other])})" for other in others)
+    return f"`record` finds the attention as `{most}`{rest}.\n"
 
 
 def page(table: Mapping[str, Cells]) -> str:
-    """The page's tables, one for each library."""
-    libraries: dict[str, list[str]] = {}
-    for name, cells in table.items():
-        libraries.setdefault(name.partition(" ")[0], []).append(row(name, cells))
-    titles = {"HF": "Hugging Face transformers"}
-    head = "| model and attention | refused |\n|---|---|"
-    tables = ("\n".join([head, *rows, ""]) for rows in libraries.values())
-    names = (titles.get(library, library) for library in libraries)
-    return "".join(f"\n## {name}\n\n{table}" for name, table in zip(names, tables, strict=True))
+    """What works and why the rest does not, then a grid for each library."""
+    said = [said for cells in table.values() for said in cells.values()]
+    whole = sum({*cells.values()} == {"works"} for cells in table.values())
+    text = (
+        f"\n**{said.count('works')} of {len(said)} pairs of a model and an instrument work; every "
+        f"instrument works on {whole} of {len(table)} models.** The letters: "
+    )
+    text += "; ".join(f"**{letter}** {why}" for why, letter in LETTERS.items()) + ".\n"
+    for library in dict.fromkeys(name.partition(" ")[0] for name in table):
+        own = {name: cells for name, cells in table.items() if name.startswith(f"{library} ")}
+        title = {"HF": "Hugging Face transformers"}.get(library, library)
+        lines = [f":header: {','.join(['Model', *INSTRUMENTS])}", ""]
+        lines += [row(name, cells) for name, cells in own.items()]
+        text += f"\n## {title}\n\n:::{{csv-table}}\n:class: tried\n:stub-columns: 1\n"
+        text += "\n".join(lines) + f"\n:::\n\n{recorded(own)}"
+    return text
 
 
 def main(names: list[str]) -> None:
