@@ -21,7 +21,7 @@ WIDTH = 720  # of every drawing, in its own pixels
 SMALLEST = 18  # of a letter there: 8 where the drawing is 320 pixels wide
 DRAWINGS = sorted(FOLDER.glob("*.svg"))
 PART = re.compile(
-    r'(?:<a id="drawing-\w+"></a>\n\n)?<div class="live-part" data-part="(\w+)">\n\n'
+    r'<div class="live-part" data-part="(\w+)">\n\n(?:<a id="drawing-\w+"></a>\n\n)?'
     r"\S.{20,}\n\n"  # what to drag, and what is seen then
     r"!\[([^\]]{40,})\]\(_static/stills/(\w+)\.webp\)\n\n"
     r'<p class="live-part-still">.{20,}</p>\n\n</div>'
