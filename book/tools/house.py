@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 PARTS = {
     "minivit": Part(["minivit"], 3_900, 27),
-    "vitlab": Part(["vitlab"], 12_118, 107),
+    "vitlab": Part(["vitlab"], 12_078, 107),
     **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][5:]},
     "course": Part(["course"], 10_700),
     "studies": Part(["studies"], 6_170),
