@@ -18,7 +18,6 @@ from minivit.patches import patchify
 from studies.runner.survey import Figures, Survey
 from studies.shared import inputs
 from studies.shared.digit_models import SEEDS, digits, points, summary
-from vitlab.claims.measurements.representations import across
 from vitlab.instruments import Localisation, branch_ratios, cka, probes, readable
 from vitlab.instruments.representations import representations
 
@@ -69,7 +68,8 @@ def taps(model: Model, images: Tensor) -> dict[str, list[float]]:
     table = {}
     for tap in TAPS:
         rows = [i for i, row in enumerate(quarters[0].rows) if row == f"{row[:8]}{tap}"]
-        table[tap] = [across(quarter.values[rows][:, rows]) for quarter in quarters]
+        pairs = [quarter.values[rows][:, rows] for quarter in quarters]
+        table[tap] = [((x.sum() - x.trace()) / (len(x) * (len(x) - 1))).item() for x in pairs]
     return table
 
 

@@ -31,15 +31,17 @@ def unpaired(one: Values, other: Values) -> Estimate:
     return Estimate((both[0] - both[1].mean()).tolist(), float(half))
 
 
-def on_images(values: Values, right: Values, images: int) -> Estimate:
+def on_images(values: Values | Estimate, right: Values, images: int) -> Estimate:
     """Differences of accuracies, each seed's on the same images, of which others could be drawn.
 
     ``right`` has the accuracy of each model compared. Their binomial errors are added as if models
     were right on different images; they mostly are on the same, so this is no less than it should.
     """
-    error = math.sqrt(sum(p * (1 - p) for p in right) / images)
+    half = 1.96 * math.sqrt(sum(p * (1 - p) for p in right) / images)
+    if isinstance(values, Estimate):
+        return Estimate(values.values, math.hypot(values.half, half))
     each = np.asarray(values, dtype=float)
-    return Estimate(each.tolist(), math.hypot(half_width(each), 1.96 * error))
+    return Estimate(each.tolist(), math.hypot(half_width(each), half))
 
 
 def interval(values: np.ndarray, half: float | None, share: bool) -> tuple[float, float]:

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import asdict, replace
 from datetime import date
 
@@ -120,10 +121,13 @@ def test_a_claim_s_entry_names_book_version_commit_and_permalink_and_latex_finds
 def test_stored_audits_follow_the_schema_and_their_words_are_those_of_the_rules():
     assert refused(SCHEMA, files()) == set()
     for path in files():
-        for row in measured(read(path)):
-            if claim := claims().get(row["id"]):
-                for judged in filter(None, (row, row["untrained"])):
-                    assert claim.judge(judged).items() <= judged.items(), (path.stem, row["id"])
+        audit = read(path)
+        for row in measured(audit):
+            for judged in filter(None, (row, row["untrained"])):
+                said = claims()[row["id"]].judge(judged)
+                assert said.items() <= judged.items(), (path.stem, row["id"])
+        found = Counter(row["agreement"] for row in measured(audit) if not row["proved"])
+        assert audit["agreement"] is None or Counter(audit["agreement"]) == found, path.stem
 
 
 def audit(name, figure, low=None, high=None, untrained=False, state="measured", claim="L20"):

@@ -105,3 +105,12 @@ def test_papers_are_those_of_the_references_and_each_was_read_somewhere():
         assert len(authors) == len(names) and all(map(str.endswith, authors, names)), key
         numbers = {row.fields.get("eprint"), row.fields.get("doi")} - {None}
         assert said["read"] and numbers <= {said.get("arxiv"), said.get("doi")}, key
+
+
+def test_hours_names_what_cannot_be_measured_and_nothing_that_is_read_at_other_ends():
+    text = (BOOK.parent / "studies/hours.md").read_text(encoding="utf-8")
+    unread, cannot = (set(re.findall(r"\b[RHCVL]\d\d\b", part)) for part in text.split("\n## ")[1:])
+    claims = load().of_documents().items()
+    words = {n: str(c.rule) for n, c in claims if c.study or c.chapter.startswith("09")}
+    assert cannot == {n for n, rule in words.items() if rule == "always cannot be measured here"}
+    assert not any(load().claims[name].comparative for name in unread)

@@ -97,7 +97,6 @@ MEASURED = [
     ("C11", GAP, RESNET, 1000, slice(None), 0),
     ("C20", GAP, MIXER, 1000, slice(None), 0),
     ("C12", GAP, RESNET, 1000, slice(None), 0),
-    ("C22", GAP, None, 1000, slice(None), 0),
 ]
 
 

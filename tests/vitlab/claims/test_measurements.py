@@ -129,7 +129,7 @@ MODELS = {
 def test_attention_beside_the_mlp_is_asked_what_is_said_of_whole_blocks():
     model = draw(timm.create_model("vit_pwee_patch16_reg1_gap_256", patch_size=8, depth=2, **TIMM))
     images = torch.randn(4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-    for claim in ("C04", "C13", "C22", "L10", "L20", "R43", "V17", "V28", "V30"):
+    for claim in ("C04", "C13", "L10", "L20", "R43", "V17", "V28", "V30"):
         assert math.isfinite(MEASUREMENTS[claim].measure(Subject(model.eval(), images)).figure)
 
 

@@ -140,7 +140,6 @@ def test_an_idle_model_has_alike_blocks_and_tokens_that_know_their_patch():
     assert figure("R24", idle, images[:2]) == 1
     alike = [figure("C11", vit, images, beside=resnet) for vit in (model, idle)]
     assert alike[1] > alike[0] and alike[1] > 0.1
-    assert 0 <= figure("C22", idle, images) <= 1
     assert figure("H29", idle, images) == 0
     assert figure("H23", idle, images) == 0  # neither smoother nor rougher behind any
     model, _, _ = digits()

@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor, nn
 
-from minivit.recording import one, runnable
-from vitlab.claims.measurements.parts import compared, outputs, require_attention, row_of_layers
+from vitlab.claims.measurements.parts import compared, outputs, row_of_layers
 from vitlab.claims.measuring import Measured, Subject, measures, require
 from vitlab.instruments import CKA, localisation
 
@@ -98,41 +97,3 @@ def own_patches(subject: Subject) -> Measured:
         fractions.append(torch.tensor([x.item() for x in hits]))
     each = fractions[0] - fractions[1]
     return Measured(each.mean().item(), each)
-
-
-def inside(model: nn.Module, block: str) -> list[str]:
-    """The norms and the hidden activations of a block, by their names inside it."""
-    names = []
-    for name, module in runnable(one(model, block)).items():
-        kind = type(module)
-        activation = "activation" in kind.__module__  # torch's, timm's, Hugging Face's
-        hidden = activation and not isinstance(module, nn.Softmax | nn.MultiheadAttention)
-        if name and (hidden or "Norm" in kind.__name__):
-            names.append(name)
-    return names
-
-
-@measures("C22", untrained=True)
-def where_taken(subject: Subject) -> Measured:
-    """Mean CKA between blocks by their outputs, less by the norms or activations least alike."""
-    model = subject.model
-    require_attention(model, subject.images)
-    row = row_of_layers(model, subject.images)
-    shared = [tap for tap in inside(model, row[0]) if all(tap in inside(model, b) for b in row)]
-    require(shared and len(row) > 1, "its blocks share no names of norms or activations")
-    means: dict[str, list[float]] = {}
-    for images in subject.groups():
-        for tap in ("", *shared):
-            names = [f"{block}.{tap}" if tap else block for block in row]
-            cka = CKA()
-            cka.update(outputs(model, images, names, subject.batch_size))
-            means.setdefault(tap, []).append(across(cka.result().values))
-    least = min(shared, key=lambda tap: sum(means[tap]))
-    each = torch.tensor(means[""]) - torch.tensor(means[least])
-    return Measured(each.mean().item(), each)
-
-
-def across(values: Float64[Tensor, "layers layers"]) -> float:
-    """The mean over pairs of different layers."""
-    n = len(values)
-    return ((values.sum() - values.diagonal().sum()) / (n * n - n)).item()
