@@ -52,12 +52,12 @@ class Branch:
 
     @property
     def turned(self) -> bool:
-        """Whether its rows are channels: a mixing that norms each alone."""
+        """Whether its rows are channels, as in a mixing that norms each alone."""
         return isinstance(self.norm, TokenNorm)
 
     @property
     def alone(self) -> bool:
-        """Whether rows know nothing of each other: such channels, or the tokens of an MLP."""
+        """Whether rows know nothing of each other, as such channels and the tokens of an MLP."""
         return self.turned or type(self.part) is MLP
 
     def rows(self, x: Tokens) -> Float[Tensor, "rows n"]:
