@@ -217,7 +217,7 @@ def lbfgs_direction(attempt: Attempt, normal: Draw) -> None:
 def nearest_photograph(attempt: Attempt, normal: Draw) -> None:
     """image [batch, channels, height, width], mean [channels], std [channels] -> as image."""
     mean, std = torch.tensor([0.5, 0.3, 0.4]), torch.tensor([0.25, 0.2, 0.3])
-    shift, scale = mean.view(-1, 1, 1), std.view(-1, 1, 1)
+    shift, scale = mean[:, None, None], std[:, None, None]
     levels = 255 * (0.5 + 0.1 * normal(2, 3, 4, 5)).clamp(0, 1)
     grey = levels.round()
 

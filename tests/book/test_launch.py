@@ -103,7 +103,7 @@ import studies.inversion_and_training
                          capture_output=True)  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     results = len(list(ROOT.glob("book/results/*.json")))
-    assert ran.stdout.split() == ["151", "253", str(results)]
+    assert ran.stdout.split() == ["152", "253", str(results)]
     files = [path.relative_to(packages) for path in packages.glob("**/*")]
     assert not [path for path in files if "solutions" in path.parts or "grading" in path.parts]
 

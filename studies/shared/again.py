@@ -1,7 +1,7 @@
 """Verdicts derived again: plain torch, models and loops of their own, seeds from 20 on.
 
-``python -m studies.again`` draws twelve of the claims whose rule or measure changed after a review,
-and prints of those that take minutes what `again.md` keeps. Only data come from the packages.
+``python -m studies.shared.again`` draws twelve of the claims whose rule or measure changed after a
+review, and prints of those that take minutes what `again.md` keeps. Only data come from packages.
 """
 
 import math
@@ -113,7 +113,7 @@ def trained(
         x, y = batch()
         how.zero_grad()
         F.cross_entropy(model(x), y).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm=1)
         how.step()
         plan.step()
     return model.eval()
