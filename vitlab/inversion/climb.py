@@ -114,10 +114,8 @@ class Climb:
         """Images near those with these tokens, each climbed to alone."""
         starts = self.guess(tokens).split(1)
         parts = zip(starts, tokens.float().split(1), strict=True)
-        return torch.cat([self._climb(start, target, steps) for start, target in parts])
-
-    def _climb(self, start: Images, target: Tokens, steps: int) -> Images:
-        return self.nearer(start, target, len(self.chain.branches), steps)[0]
+        last = len(self.chain.branches)
+        return torch.cat([self.nearer(start, target, last, steps) for start, target in parts])
 
     @torch.no_grad()
     def nearer(
@@ -127,11 +125,8 @@ class Climb:
         level: int,
         steps: int,
         weights: Tensor | None = None,
-    ) -> tuple[Images, float]:
-        """An image whose tokens at a level are nearer to these than those of ``start``.
-
-        Gives it, and the root mean square of the whitened tokens' distances.
-        """
+    ) -> Images:
+        """An image whose tokens at a level are nearer to these than those of ``start``."""
         chain, whiten, scale = self.chain, self.whiten[level].to(start), self.scale.to(start)
         directions = self.directions.to(start)
         z = start.new_zeros(len(scale))  # the image is start + L z
@@ -163,8 +158,7 @@ class Climb:
             if length <= SHORTEST:
                 break
             z = z + length * step
-        r = missing(chain.states(image(z), level)[-1])
-        return image(z), r.square().mean().sqrt().item()
+        return image(z)
 
 
 def _whitening(chain: Chain, pictures: Images) -> Float[Tensor, "level dim dim"]:

@@ -84,7 +84,7 @@ class Peel:
         """Goes on from a place as far as solutions are found, and notes where others were."""
         if place.climbed:
             near = place.image.float(), place.x.float()
-            place.image = self.climb.nearer(*near, place.level, CLIMB_STEPS)[0].double()
+            place.image = self.climb.nearer(*near, place.level, CLIMB_STEPS).double()
         while place.level > 2:
             self.tries += 1
             after = self._undone(place)
@@ -187,7 +187,7 @@ class Peel:
         if weights.mean() < SURE:  # no image's tokens
             return image
         for k in range(ROUNDS):
-            image, _ = self.climb.nearer(image, x[None], 1, 1 if k else 2, weights[:, None])
+            image = self.climb.nearer(image, x[None], 1, 1 if k else 2, weights[:, None])
             near = chain.states(image, 1)[1][0]
             misfit = ((x - near) @ self.climb.whiten[1]).square().mean(1).sqrt()
             again = levenberg_marquardt(branch.by_row, y[0], near, 25, 1e-3)
