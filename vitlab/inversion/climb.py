@@ -53,8 +53,10 @@ class Climb:
         if mlp.alone and not mlp.turned:
             batches = pictures.split(BATCH)
             states = [torch.stack(self.chain.states(batch, 2)[1:]) for batch in batches]
-            some = torch.cat([x[:, :, ::TOKENS].flatten(1, 2) for x in states], 1)
-            self.first = TokenInverse(mlp, *some)
+            some = torch.cat(states, 1)  # [2, pictures, tokens, dim]
+            order = torch.rand(*some.shape[1:3], 1, generator=torch.Generator().manual_seed(1))
+            chosen = order.argsort(1)[:, : some.shape[2] // TOKENS]  # other places in each picture
+            self.first = TokenInverse(mlp, *some.take_along_dim(chosen[None], 2).flatten(1, 2))
         tokens = self._tokens(pictures)
         generator = torch.Generator().manual_seed(0)
         order = torch.rand(len(pictures), self.places, generator=generator).argsort(1)[:, :ROWS]

@@ -1,7 +1,7 @@
 """The inverse of an MLP's ``x + f(x) = y`` on tokens, learned in closed form, then made exact."""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from minivit.vit import MLP
@@ -85,13 +85,17 @@ class TokenInverse:
                 start = self._annealed(y, learned)
             elif draw > 1:
                 start = start + (0.3 + 0.2 * draw) * random_like(start, draw) @ self.scale.mT
-            found = levenberg_marquardt(self.branch.by_row, y[some], start, STEPS, 1e-3)
-            away = found.x - learned[some]
-            z = torch.linalg.solve_triangular(self.scale, away.mT, upper=False)
-            far = z.square().mean(0).sqrt().masked_fill(found.residual > SOLVED, torch.inf)
+            found, solved = self.nearest(y[some], start)
+            z = torch.linalg.solve_triangular(self.scale, (found - learned[some]).mT, upper=False)
+            far = z.square().mean(0).sqrt().masked_fill(~solved, torch.inf)
             nearer = far < least[some] - 1e-3
-            best[some[nearer]], least[some[nearer]] = found.x[nearer], far[nearer]
+            best[some[nearer]], least[some[nearer]] = found[nearer], far[nearer]
         return best, least
+
+    def nearest(self, y: Rows, start: Rows) -> tuple[Rows, Bool[Tensor, " n"]]:
+        """The tokens to which the way from ``start`` leads, and which of them are solutions."""
+        found = levenberg_marquardt(self.branch.by_row, y, start, STEPS, 1e-3)
+        return found.x, found.residual <= SOLVED
 
     def _annealed(self, y: Rows, start: Rows) -> Rows:
         """Minimises ``|y - x - f(x)|² / noise² + |z|²`` for ``x = start + L z``, noise falling."""

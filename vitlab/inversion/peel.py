@@ -15,7 +15,7 @@ from vitlab.inversion.embedding import EmbeddingInverse
 from vitlab.inversion.folds import solutions
 from vitlab.inversion.learned import TokenInverse
 from vitlab.inversion.rows import SOLVED, row_solutions
-from vitlab.inversion.solvers import levenberg_marquardt, relative_residual, solved
+from vitlab.inversion.solvers import relative_residual, solved
 
 TRIES = 60  # branches that are undone for one picture
 FIRST = 8  # tries that the first block counts for
@@ -28,6 +28,7 @@ ROUNDS = 6  # of the first block
 SURE = 0.8  # of its tokens are found, if they are an image's
 NEAR, DIFFERS = 0.1, 1e-3  # relative distances of a token of the first block
 OUTLIER, FITS = 6, 0.05  # whitened misfit of such a token, over the median, and at least
+CLOSE = 0.02  # such a misfit, below which no token is in doubt
 PLANE = 1e-3  # relative distance from the embedding's images, above which tokens are not an image's
 REFINED = 1e-13  # relative error, below which Gauss-Newton over all branches ends
 
@@ -140,7 +141,9 @@ class Peel:
         found.sort(key=far)
         distances = [far(x) for x in found]
         behind = (place.x - states[place.level]) @ self.whiten[place.level]
-        bound = min(WIDER * behind.square().mean().sqrt().item() + ALWAYS, MOST)
+        bound = WIDER * behind.square().mean().sqrt().item() + ALWAYS
+        if branch.alone or ties(branch):  # of which there are several solutions
+            bound = min(bound, MOST)
         if not found or distances[0] > bound:
             nearest = f", the nearest {distances[0]:.2g} away" if found else ""
             self._note(level, f"{len(found)} solutions{nearest}")
@@ -181,26 +184,22 @@ class Peel:
 
     def _by_tokens(self, inverse: TokenInverse, y: Tokens, image: Images) -> Images:
         """The image by the first block's tokens, each found alone, and outliers again."""
-        branch, chain = inverse.branch, self.climb.chain
         x, far = inverse.solve(y[0])
         weights = far.isfinite().to(x)
         if weights.mean() < SURE:  # no image's tokens
             return image
         for k in range(ROUNDS):
             image = self.climb.nearer(image, x[None], 1, 1 if k else 2, weights[:, None])
-            near = chain.states(image, 1)[1][0]
+            near = self.climb.chain.states(image, 1)[1][0]
             misfit = ((x - near) @ self.climb.whiten[1]).square().mean(1).sqrt()
-            again = levenberg_marquardt(branch.by_row, y[0], near, 25, 1e-3)
-            sure = again.residual < 2e-5
-            sure &= (again.x - near).norm(dim=1) < NEAR * near.norm(dim=1)
-            changed = sure & ((again.x - x).norm(dim=1) > DIFFERS * x.norm(dim=1))
-            x = torch.where(sure[:, None], again.x, x)
             fits = misfit < (OUTLIER * misfit.median()).clamp(min=FITS)
-            weights = (sure & (fits | changed)).to(x)
-            if sure.sum() < len(x) / 2:
+            if fits.all() and misfit.max() < CLOSE:
                 break
-            if sure.all() and not changed.any() and misfit.max() < 1e-2:
-                break
+            again, changed = inverse.nearest(y[0], near)
+            changed &= ~fits & ((again - near).norm(dim=1) < NEAR * near.norm(dim=1))
+            changed &= (again - x).norm(dim=1) > DIFFERS * x.norm(dim=1)
+            x = torch.where(changed[:, None], again, x)
+            weights = (fits | changed).to(x)
         return image
 
     @torch.no_grad()

@@ -133,6 +133,16 @@ def test_tokens_of_no_image_are_not_exact_and_the_last_stage_says_where_it_stopp
     assert stopped.startswith("branch ")
 
 
+def test_the_first_mlps_inverse_knows_the_tokens_of_every_place():
+    _, climb = climbed("vit_8px", heads=3, pool="mean")  # whose positions tell places apart
+    with torch.no_grad():
+        x, y = climb.chain.states(pictures(50).float(), 2)[1:]
+    assert climb.first is not None
+    missing = relative(climb.first(y.flatten(0, 1)), x.flatten(0, 1)).view(50, 16).mean(0)
+    seen = torch.arange(16) % 4 == 0
+    assert missing[~seen].mean() < 2 * missing[seen].mean()
+
+
 def test_a_climb_keeps_its_own_weights():
     model, _ = climbed("mixer_8px")
     model = model.float()
