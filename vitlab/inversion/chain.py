@@ -1,16 +1,14 @@
 """A model as its embedding and its branches one after another, with the whole Jacobian."""
 
-import math
 from copy import deepcopy
 
 import torch
-from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from minivit.mixer import Mixer, Mixing
 from minivit.shapes import Images, Tokens
-from minivit.vit import MLP, MultiHeadAttention, PatchEmbedding, ViT, attention_weights
+from minivit.vit import MLP, PatchEmbedding, ViT
 from vitlab.inversion.residual import Branch, branches
 from vitlab.krylov.batches import Operator
 from vitlab.krylov.products import jacobian, linearise
@@ -75,36 +73,8 @@ def push(branch: Branch, x: Tokens, moved: Float[Tensor, "tokens dim n"]) -> Ten
         matrices = channel_matrices(branch, h) / scale.mT  # [dim, tokens, tokens]
         by_channel = moved.transpose(0, 1), matrices, inner.transpose(0, 1)
         return torch.baddbmm(*by_channel).transpose(0, 1)
-    if type(branch.part) is MultiHeadAttention:
-        return _push_attention(branch, branch.part, x[0], moved)
     at = linearise(branch, x)
     return moved + _each(at.push, moved.permute(2, 0, 1)).permute(1, 2, 0)
-
-
-def _push_attention(
-    branch: Branch,
-    attention: MultiHeadAttention,
-    x: Float[Tensor, "tokens dim"],
-    moved: Float[Tensor, "tokens dim n"],
-) -> Tensor:
-    """How fast ``x + attention(norm(x))`` moves: the product rule, head by head."""
-
-    def read(x: Tensor) -> Tensor:
-        return attention.qkv(branch.norm(x))
-
-    by_head = {"qkv": 3, "h": attention.heads}
-    qkv = rearrange(read(x), "t (qkv h d) -> h qkv t d", **by_head)
-    slopes = rearrange(jacobian(read, x), "t (qkv h d) dim -> h qkv t d dim", **by_head)
-    outs = rearrange(attention.out.weight, "dim (h d) -> h dim d", h=attention.heads)
-    total = moved
-    for (q, k, v), slope, out in zip(qkv, slopes, outs, strict=True):
-        dq, dk, dv = (part @ moved for part in slope)  # [tokens, d, n]
-        p, root = attention_weights(q, k, branch.mask), math.sqrt(q.shape[1])
-        dp = k / root @ dq + (q / root @ dk).transpose(0, 1)  # of the scores: [query, key, n]
-        dp = dp.sub_(p[:, None] @ dp).mul_(p[..., None])
-        dz = v.mT @ dp + (p @ dv.flatten(1)).view_as(dv)
-        total = torch.baddbmm(total, out.expand(len(x), -1, -1), dz)
-    return total
 
 
 def normed(branch: Branch, x: Float[Tensor, "tokens dim"]) -> tuple[Tensor, Tensor]:

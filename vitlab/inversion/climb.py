@@ -51,8 +51,7 @@ class Climb:
         self.first: TokenInverse | None = None  # of the first block's MLP, if that comes second
         mlp = self.chain.branches[1]
         if mlp.alone and not mlp.turned:
-            batches = pictures.split(BATCH)
-            states = [torch.stack(self.chain.states(batch, 2)[1:]) for batch in batches]
+            states = [torch.stack(self.chain.states(x, 2)[1:]) for x in pictures.split(BATCH)]
             some = torch.cat(states, 1)  # [2, pictures, tokens, dim]
             order = torch.rand(*some.shape[1:3], 1, generator=torch.Generator().manual_seed(1))
             chosen = order.argsort(1)[:, : some.shape[2] // TOKENS]  # other places in each picture

@@ -32,7 +32,6 @@ CLOSE = 0.02  # such a misfit, below which no token is in doubt
 PLANE = 1e-3  # relative distance from the embedding's images, above which tokens are not an image's
 REFINED = 1e-13  # relative error, below which Gauss-Newton over all branches ends
 
-
 Way = tuple[tuple[int, int, int], ...]  # level, solutions found there, which of them was taken
 
 
@@ -163,10 +162,7 @@ class Peel:
         for level in range(place.level - 1, -1, -1):
             branch, near = self.chain.branches[level], self.chain.states(image, level)[level]
             if ties(branch):
-
-                def far(x: Tokens, near: Tokens = near) -> float:
-                    return (x - near).norm().item()
-
+                far = lambda x, near=near: (x - near).norm().item()  # noqa: E731
                 found = solutions(branch, x, near, far, LATE) or [near]
                 x = min(found, key=lambda x: self._pixels(x)[1])
             else:
