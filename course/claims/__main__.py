@@ -10,7 +10,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Prints a card for each id, whatever its case; 2 and one line for an id that is none."""
     parser = argparse.ArgumentParser(prog="python -m course.claims", description=__doc__)
     parser.add_argument("claim", nargs="+", help="an id such as R65")
-    parser.add_argument("--exam", action="store_true", help="without the verdict and its reasons")
+    parser.add_argument("--exam", action="store_true", help="the verdict's word without reasons")
     options = parser.parse_args(arguments)
     names = [name.upper() for name in options.claim]
     claims, found = load().claims, harvest()

@@ -77,10 +77,10 @@ def text(claim: Claim, rows: list[tuple[str, str]]) -> str:
 
 @cache
 def without_answer(name: str) -> list[tuple[str, str]]:
-    """Lines of a claim's card for an exam: what was measured, on what, and what the rule says."""
+    """Lines of a claim's card for an exam: its word, what was measured, on what, and the rule."""
     rows = lines(load().claims[name], harvest().get(name))
-    asked = [row for row in rows if row[0] in ("measured", "setting", "rule")]
-    return [(heading, said.partition(" Also shown:")[0]) for heading, said in asked]
+    ends = {"verdict": ":", **dict.fromkeys(("measured", "setting", "rule"), " Also shown:")}
+    return [(head, said.partition(ends[head])[0]) for head, said in rows if head in ends]
 
 
 def html(
