@@ -77,11 +77,11 @@ GRADES = {
     "5003": Grade(50, 50, "all"),
     "9": Grade(1, 1, ""),
 }
-ENGLISH = (
-    'Identifier,"Full name",Status,Grade,"Maximum Grade","Last modified (grade)","Feedback comments"\r\n'
-    'Participant 5001,"Müller, Anna",Submitted,,100.00,-,\r\n'
-    'Participant 5002,"Ben ""B"" O\'Neil",Nothing,,100.00,-,"kept, as it is"\r\n'
-    'Participant 5003,Cy,Submitted,40.00,100.00,"Friday, 27 November 2026, 9:53 AM",By hand.'
+ENGLISH = (  # the columns of mod/assign/gradingtable.php, of Moodle
+    'Identifier,"Full name",Status,Grade,"Maximum grade","Grade can be changed","Last modified (grade)","Feedback comments"\r\n'
+    'Participant 5001,"Müller, Anna",Submitted,,100.00,Yes,-,\r\n'
+    'Participant 5002,"Ben ""B"" O\'Neil",Nothing,,100.00,Yes,-,"kept, as it is"\r\n'
+    'Participant 5003,Cy,Submitted,40.00,100.00,Yes,"Friday, 27 November 2026, 9:53 AM",By hand.'
 )
 GERMAN = (
     "\ufeffID;Vollständiger Name;Matrikelnummer;Status;Bewertung;Beste Bewertung;"
@@ -91,7 +91,7 @@ GERMAN = (
 )
 OURS = "Checked automatically: {}<br>\n(End of what was checked.)"
 FIRST, THIRD = OURS.format("25 of 50<br>\nx &lt; y"), OURS.format("all")
-CANVAS = (
+CANVAS = (  # the columns of lib/gradebook_exporter.rb, of Canvas
     "Student,ID,SIS User ID,SIS Login ID,Section,02 attention (70),03 positions (71),Final Score\n"
     ",,,,,Manual Posting,,\n    Points Possible,,,,,10.00,20.00,(read only)\n"
     '"Müller, Anna",5001,,am,A,3,,50.00\n"Roe, R",5003,,rr,A,,EX,0.0\n"Test",8,,t,A,,N/A,\n'
@@ -99,7 +99,7 @@ CANVAS = (
 
 
 @pytest.mark.parametrize(("text", "cells"), [
-    (ENGLISH, {"Submitted,,100.00,-,\r": f'Submitted,50.00,100.00,-,"{FIRST}"\r',
+    (ENGLISH, {"Submitted,,100.00,Yes,-,\r": f'Submitted,50.00,100.00,Yes,-,"{FIRST}"\r',
                "40.00,100": "100.00,100", "By hand.": f'"By hand.<br>\n{THIRD}"'}),
     (GERMAN, {";;50,00;-;": f';25,00;50,00;-;"{FIRST}"', ";12,50;50,00;-;": f';50,00;50,00;-;"{THIRD}"'}),
 ])  # fmt: skip
