@@ -115,9 +115,9 @@ class StoredImage(SphinxDirective):
         up = "../" * self.env.docname.count("/")
         page = address(f"book/{chapter}", f"{up}book/{chapter}.html")
         image = scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST).tag(up + STORED)
-        if narrow := next(
-            (o.metadata["narrow"] for o in cell.outputs if "narrow" in o.metadata), ""
-        ):
+        narrows = (o.metadata["narrow"] for o in cell.outputs if "narrow" in o.metadata)
+        # On the front page panels stand side by side on a phone, too.
+        if self.env.docname != "index" and (narrow := next(narrows, "")):
             small = scaled(f"{chapter[:2]}-{name}-narrow", alt, base64.b64decode(narrow), WIDEST)
             source = f'<source media="(max-width: 40rem)" srcset="{up}{STORED}/{small.file}">'
             image = f"<picture>{source}{image}</picture>"

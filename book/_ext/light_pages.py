@@ -23,7 +23,7 @@ SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")  # only the se
 UNUSED = ("scripts/fontawesome.js*", "vendor/fontawesome/webfonts/*", "**/*.map")
 HEAVY = 100_000  # bytes of a PNG from which on its page shows it with less than all its detail
 FRAMES = "querySelectorAll(&#x27;img&#x27;)"  # which a slider shows one of
-DRAWN = re.compile("[0-9a-f]{64}")  # the name of what a notebook drew
+DRAWN = re.compile(".*/[0-9a-f]{64}|index/.*-640")  # a page, and what a notebook drew
 PLAIN = re.compile(r'<span class="(?:n|nn|nx|p|pm|w)">([^<]*)</span>')  # has the colour of all code
 BLANK = re.compile(r"(?s)(<(pre|script|style|textarea)\b.*?</\2>)|\s*<!--[^\[].*?-->|\n\s+")
 PRINTED = re.compile(r'(?s)<div id="jb-print-docs-body".*?(?=<div id="searchbox">)')
@@ -116,7 +116,7 @@ def picture(page: Path) -> Callable[[re.Match], str]:
         with Image.open(file) as drawn:
             if is_chart(drawn):
                 return image.replace("<img ", "<img data-chart ")
-            if not frame and not DRAWN.fullmatch(file.stem):
+            if not frame and not DRAWN.fullmatch(f"{page.stem}/{file.stem}"):
                 return image
             write(drawn, night)
         if narrow.exists():
