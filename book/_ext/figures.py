@@ -116,8 +116,7 @@ class StoredImage(SphinxDirective):
         page = address(f"book/{chapter}", f"{up}book/{chapter}.html")
         image = scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST).tag(up + STORED)
         narrows = (o.metadata["narrow"] for o in cell.outputs if "narrow" in o.metadata)
-        # On the front page panels stand side by side on a phone, too.
-        if self.env.docname != "index" and (narrow := next(narrows, "")):
+        if self.env.docname != "index" and (narrow := next(narrows, "")):  # it has the wide form
             small = scaled(f"{chapter[:2]}-{name}-narrow", alt, base64.b64decode(narrow), WIDEST)
             source = f'<source media="(max-width: 40rem)" srcset="{up}{STORED}/{small.file}">'
             image = f"<picture>{source}{image}</picture>"

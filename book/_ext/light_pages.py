@@ -23,7 +23,8 @@ SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")  # only the se
 UNUSED = ("scripts/fontawesome.js*", "vendor/fontawesome/webfonts/*", "**/*.map")
 HEAVY = 100_000  # bytes of a PNG from which on its page shows it with less than all its detail
 FRAMES = "querySelectorAll(&#x27;img&#x27;)"  # which a slider shows one of
-DRAWN = re.compile(".*/[0-9a-f]{64}|index/.*-640")  # a page, and what a notebook drew
+DRAWN = re.compile("[0-9a-f]{64}|.*-640")  # the name of what a notebook drew, and of a copy
+FRONT = re.compile("index<img src=.*-640")  # a copy on the front page that is no chart
 PLAIN = re.compile(r'<span class="(?:n|nn|nx|p|pm|w)">([^<]*)</span>')  # has the colour of all code
 BLANK = re.compile(r"(?s)(<(pre|script|style|textarea)\b.*?</\2>)|\s*<!--[^\[].*?-->|\n\s+")
 PRINTED = re.compile(r'(?s)<div id="jb-print-docs-body".*?(?=<div id="searchbox">)')
@@ -86,9 +87,9 @@ def picture(page: Path) -> Callable[[re.Match], str]:
     def change(tag: re.Match) -> str:
         nonlocal first
         wait, first = "" if first else ' loading="lazy"', False
-        if "width=" in tag[0]:
+        if "width=" in tag[0] and not FRONT.match(page.stem + tag[0]):
             return tag[0]
-        attributes = tag[0].removeprefix("<img")
+        attributes = re.sub(' (width|height|loading)="[^"]*"', "", tag[0].removeprefix("<img"))
         source = re.search(r'\bsrc="([^"]+)"', tag[0])[1]
         frame = source.startswith("data:")  # of a slider, fetched when it is shown
         if frame:
@@ -116,7 +117,7 @@ def picture(page: Path) -> Callable[[re.Match], str]:
         with Image.open(file) as drawn:
             if is_chart(drawn):
                 return image.replace("<img ", "<img data-chart ")
-            if not frame and not DRAWN.fullmatch(f"{page.stem}/{file.stem}"):
+            if not frame and not DRAWN.fullmatch(file.stem):
                 return image
             write(drawn, night)
         if narrow.exists():
