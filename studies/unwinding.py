@@ -6,7 +6,7 @@ minutes. ``inversion_by_descent``: how near gradient descent comes to the same i
 begins at the image plus noise: where it arrives, the tokens hold it. ``unwinding_after_a_climb``:
 the start is an image that ``Climb`` finds from the same tokens, after it has seen 3,000 pictures of
 the training set; for the 20 images that were looked at while it was built, and for 20 others, that
-were named before the code that they were measured with (the first 20 others have been seen since).
+were named before the code that they were measured with (the first 40 others have been seen since).
 """
 
 import math
@@ -38,7 +38,7 @@ from vitlab.inversion import (
 from vitlab.krylov import norms
 
 PICTURES = 20
-OTHERS = slice(20, 40)  # of the shuffled test pictures
+OTHERS = slice(40, 60)  # of the shuffled test pictures
 FEW = {"vit_b_16 untrained": 1, "cifar10_vit": 4}
 TRAINED = [f"cifar10_{kind}" for kind in ("vit_gap", "vit_cls", "vit", "attention_only")]
 TRAINED = ["digits_vit", "digits_mixer", *TRAINED, "cifar10_mixer", "cifar10_feedforward"]
