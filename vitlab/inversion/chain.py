@@ -1,19 +1,22 @@
 """A model as its embedding and its branches one after another, with the whole Jacobian."""
 
+import math
 from copy import deepcopy
 
 import torch
+from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from minivit.mixer import Mixer, Mixing
 from minivit.shapes import Images, Tokens
-from minivit.vit import MLP, PatchEmbedding, ViT
+from minivit.vit import MLP, MultiHeadAttention, PatchEmbedding, ViT, attention_weights
 from vitlab.inversion.residual import Branch, branches
 from vitlab.krylov.batches import Operator
 from vitlab.krylov.products import jacobian, linearise
 
 CHUNK = 64  # directions at a time, where there is no short way
+FREED = 2  # the level, after the first block, at which tokens may be moved
 
 
 class Chain:
@@ -28,30 +31,43 @@ class Chain:
         self.model, self.embed = model, model.tokens
         self._embedded: tuple[Tensor, Tensor] | None = None  # of the last directions
 
-    def states(self, images: Images, level: int | None = None) -> list[Tokens]:
-        """The tokens at every level up to this one, by default the last."""
+    def states(
+        self, images: Images, level: int | None = None, moved: Tokens | None = None
+    ) -> list[Tokens]:
+        """The tokens at every level up to this one, by default the last; with ``moved`` added."""
         states = [self.embed(images)]
-        for branch in self.branches[:level]:
+        for k, branch in enumerate(self.branches[:level], 1):
             states.append(states[-1] + branch(states[-1]))
+            if k == FREED and moved is not None:
+                states[k] = states[k] + moved
         return states
 
     @torch.no_grad()
     def jacobian(
-        self, image: Images, level: int, directions: Float[Tensor, "n ..."]
-    ) -> tuple[Tokens, Float[Tensor, "tokens dim n"]]:
-        """The tokens of one image at a level, and how fast they move along directions from it."""
+        self,
+        image: Images,
+        level: int,
+        directions: Float[Tensor, "n ..."],
+        moved: Tokens | None = None,
+        along: Float[Tensor, "tokens dim k"] | None = None,
+    ) -> tuple[Tokens, Float[Tensor, "tokens dim m"]]:
+        """The tokens of one image at a level, and how fast they go along directions from it.
+
+        After the first block ``moved`` is added, and ``along`` are directions there: m is n + k.
+        """
         if self._embedded is None or self._embedded[0] is not directions:
-            moved = _each(linearise(self.embed, image).push, directions)
-            moved = moved.permute(1, 2, 0).contiguous()
+            pace = _each(linearise(self.embed, image).push, directions)
+            pace = pace.permute(1, 2, 0).contiguous()
             linear = isinstance(self.model.patch_embedding, PatchEmbedding)
-            self._embedded = (directions, moved) if linear else None
+            self._embedded = (directions, pace) if linear else None
         else:
-            moved = self._embedded[1]
-        x = self.embed(image)
-        for branch in self.branches[:level]:
-            moved = push(branch, x, moved)
-            x = x + branch(x)
-        return x, moved
+            pace = self._embedded[1]
+        states = self.states(image, level, moved)
+        for k, (branch, x) in enumerate(zip(self.branches[:level], states, strict=False), 1):
+            pace = push(branch, x, pace)
+            if k == FREED and along is not None:
+                pace = torch.cat([pace, along], 2)
+        return states[-1], pace
 
 
 def ties(branch: Branch) -> bool:
@@ -73,8 +89,36 @@ def push(branch: Branch, x: Tokens, moved: Float[Tensor, "tokens dim n"]) -> Ten
         matrices = channel_matrices(branch, h) / scale.mT  # [dim, tokens, tokens]
         by_channel = moved.transpose(0, 1), matrices, inner.transpose(0, 1)
         return torch.baddbmm(*by_channel).transpose(0, 1)
+    if type(branch.part) is MultiHeadAttention:
+        return _push_attention(branch, branch.part, x[0], moved)
     at = linearise(branch, x)
     return moved + _each(at.push, moved.permute(2, 0, 1)).permute(1, 2, 0)
+
+
+def _push_attention(
+    branch: Branch,
+    attention: MultiHeadAttention,
+    x: Float[Tensor, "tokens dim"],
+    moved: Float[Tensor, "tokens dim n"],
+) -> Tensor:
+    """How fast ``x + attention(norm(x))`` moves: the product rule, head by head."""
+
+    def read(x: Tensor) -> Tensor:
+        return attention.qkv(branch.norm(x))
+
+    by_head = {"qkv": 3, "h": attention.heads}
+    qkv = rearrange(read(x), "t (qkv h d) -> h qkv t d", **by_head)
+    slopes = rearrange(jacobian(read, x), "t (qkv h d) dim -> h qkv t d dim", **by_head)
+    outs = rearrange(attention.out.weight, "dim (h d) -> h dim d", h=attention.heads)
+    total = moved
+    for (q, k, v), slope, out in zip(qkv, slopes, outs, strict=True):
+        dq, dk, dv = (part @ moved for part in slope)  # [tokens, d, n]
+        p, root = attention_weights(q, k, branch.mask), math.sqrt(q.shape[1])
+        dp = k / root @ dq + (q / root @ dk).transpose(0, 1)  # of the scores: [query, key, n]
+        dp = dp.sub_(p[:, None] @ dp).mul_(p[..., None])
+        dz = v.mT @ dp + (p @ dv.flatten(1)).view_as(dv)
+        total = torch.baddbmm(total, out.expand(len(x), -1, -1), dz)
+    return total
 
 
 def normed(branch: Branch, x: Float[Tensor, "tokens dim"]) -> tuple[Tensor, Tensor]:

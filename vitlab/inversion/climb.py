@@ -14,7 +14,7 @@ from minivit.shapes import Images, Tokens
 from minivit.vit import ViT
 from vitlab.boundary import checked
 from vitlab.calls import expect, refuse_training
-from vitlab.inversion.chain import Chain
+from vitlab.inversion.chain import FREED, Chain
 from vitlab.inversion.learned import TokenInverse, ridge
 
 ROUNDS = 2  # of regression: the second one sees where the first one's tokens are wrong
@@ -23,7 +23,9 @@ RIDGE = 3e-3  # added to the variance of the standardised features
 FLOOR = 1e-3  # of the mean variance of the tokens, below which a direction is not enlarged
 OWN = 0.1  # of the error's variance is taken to be each pixel's own
 DAMPING = 2.0  # of the misfit, the noise that a step allows for
-SHORTEST = 0.02  # of a step, below which the climb ends
+FINE, COARSE = 2, 4  # steps along all directions, and before them along one in so many
+SHORTEST = 0.02  # of a step, below which no more are taken
+FREE, REACH = 8, 0.5  # tokens that are freed, and how far they move, whitened
 BATCH = 50
 TOKENS = 4  # one in so many is for the inverse of the first block's MLP
 
@@ -48,16 +50,17 @@ class Climb:
         pictures = pictures.float()
         self.chain = Chain(model, at, torch.float32)
         self.whiten = _whitening(self.chain, pictures)
+        generator = torch.Generator().manual_seed(0)
         self.first: TokenInverse | None = None  # of the first block's MLP, if that comes second
         mlp = self.chain.branches[1]
         if mlp.alone and not mlp.turned:
-            states = [torch.stack(self.chain.states(x, 2)[1:]) for x in pictures.split(BATCH)]
+            batches = pictures.split(BATCH)
+            states = [torch.stack(self.chain.states(batch, 2)[1:]) for batch in batches]
             some = torch.cat(states, 1)  # [2, pictures, tokens, dim]
-            order = torch.rand(*some.shape[1:3], 1, generator=torch.Generator().manual_seed(1))
-            chosen = order.argsort(1)[:, : some.shape[2] // TOKENS]  # other places in each picture
+            order = torch.rand(*some.shape[1:3], 1, generator=generator).argsort(1)
+            chosen = order[:, : some.shape[2] // TOKENS]  # other places in each picture
             self.first = TokenInverse(mlp, *some.take_along_dim(chosen[None], 2).flatten(1, 2))
         tokens = self._tokens(pictures)
-        generator = torch.Generator().manual_seed(0)
         order = torch.rand(len(pictures), self.places, generator=generator).argsort(1)[:, :ROWS]
         guess = None
         for _ in range(ROUNDS):
@@ -77,7 +80,10 @@ class Climb:
         error = (guess - pictures).flatten(1).double()
         covariance = (1 - OWN) * error.mT @ error / len(error)
         covariance.diagonal().add_(OWN * error.square().mean(0))
-        self.scale = torch.linalg.cholesky(covariance).float()  # L L^T is the error's covariance
+        values, vectors = torch.linalg.eigh(covariance)
+        # The likeliest direction first, each as long as its standard deviation: L L^T is the
+        # error's covariance.
+        self.scale = (vectors * values.sqrt()).flip(1).float()
         self.directions = self.scale.mT.reshape(-1, *pictures.shape[1:])
 
     def _tokens(self, images: Images) -> Tokens:
@@ -111,55 +117,91 @@ class Climb:
         assert images is not None  # for mypy
         return images
 
-    def __call__(self, tokens: Tokens, steps: int = 13) -> Images:
-        """Images near those with these tokens, each climbed to alone."""
+    def __call__(self, tokens: Tokens, steps: int = 10) -> Images:
+        """Images near those with these tokens, each climbed to alone.
+
+        The last 5 ``steps`` are along all directions of the pixels, those before along a quarter.
+        """
         starts = self.guess(tokens).split(1)
         parts = zip(starts, tokens.float().split(1), strict=True)
         last = len(self.chain.branches)
         return torch.cat([self.nearer(start, target, last, steps) for start, target in parts])
 
-    @torch.no_grad()
     def nearer(
+        self, start: Images, target: Tokens, level: int, steps: int, weights: Tensor | None = None
+    ) -> Images:
+        """An image whose tokens at a level are nearer to these than those of ``start``."""
+        weights = start.new_ones(target.shape[1], 1) if weights is None else weights
+        still = torch.zeros_like(target)
+        return self._steps(start, still, target, level, steps, weights, 0)[0]
+
+    def freed(
+        self, start: Images, moved: Tokens, target: Tokens, level: int, steps: int
+    ) -> tuple[Images, Tokens]:
+        """Such an image, and what its tokens after the first block are to be moved by.
+
+        Where the first block folds, a patch may have no way down to the one sought. Those tokens
+        that fit worst are therefore unknowns of their own there.
+        """
+        free = FREE if self.first is not None and level > FREED else 0
+        return self._steps(start, moved, target, level, steps, start.new_ones(1, 1), free)
+
+    @torch.no_grad()
+    def _steps(
         self,
         start: Images,
+        moved: Tokens,
         target: Tokens,
         level: int,
         steps: int,
-        weights: Tensor | None = None,
-    ) -> Images:
-        """An image whose tokens at a level are nearer to these than those of ``start``."""
-        chain, whiten, scale = self.chain, self.whiten[level].to(start), self.scale.to(start)
-        directions = self.directions.to(start)
-        z = start.new_zeros(len(scale))  # the image is start + L z
-        weights = start.new_ones(target.shape[1], 1) if weights is None else weights
-
-        def image(z: Tensor) -> Images:
-            return start + (scale @ z).view_as(start)
+        weights: Tensor,
+        free: int,
+    ) -> tuple[Images, Tokens]:
+        chain, whiten = self.chain, self.whiten[level].to(start)
+        scale, directions = self.scale.to(start), self.directions.to(start)
+        n = len(scale)
 
         def missing(tokens: Tokens) -> Tensor:
             return weights * ((target - tokens)[0] @ whiten)
 
-        for _ in range(steps):
-            tokens, jacobian = chain.jacobian(image(z), level, directions)
-            jacobian = (weights[..., None] * (whiten.mT @ jacobian)).flatten(0, 1)
-            gram, r = jacobian.mT @ jacobian, missing(tokens)
-            noise = DAMPING * r.square().mean().sqrt()
-            slope = jacobian.mT @ r.flatten() / noise**2 - z
-            gram = gram / noise**2
-            gram.diagonal().add_(1)
-            step = torch.cholesky_solve(slope[:, None], torch.linalg.cholesky(gram))[:, 0]
+        worst = missing(chain.states(start, level, moved)[-1]).norm(dim=1).topk(free).indices
+        places = torch.eye(target.shape[1]).to(start)[worst]  # [free, tokens]
+        unit = REACH * torch.linalg.inv(self.whiten[FREED].to(start))
+        along = torch.einsum("kt,ed->tdke", places, unit).flatten(2)
+        z = start.new_zeros(n + along.shape[2])  # the image is start + L z, then tokens are moved
 
-            def cost(z: Tensor, noise: Tensor = noise) -> Tensor:
-                misfit = missing(chain.states(image(z), level)[-1]) / noise
-                return misfit.square().sum() + z.square().sum()
+        def at(z: Tensor) -> tuple[Images, Tokens]:
+            return start + (scale @ z[:n]).view_as(start), moved + along @ z[n:]
 
-            length, before = 1.0, cost(z)
-            while length > SHORTEST and not cost(z + length * step) < before:
-                length /= 2.5
-            if length <= SHORTEST:
-                break
-            z = z + length * step
-        return image(z)
+        def states(z: Tensor) -> Tokens:
+            image, by = at(z)
+            return chain.states(image, level, by)[-1]
+
+        coarse = directions[: n // COARSE]
+        for some, number in (coarse, steps - FINE), (directions, min(steps, FINE)):
+            for _ in range(number):
+                image, by = at(z)
+                tokens, jacobian = chain.jacobian(image, level, some, by, along)
+                jacobian = (weights[..., None] * (whiten.mT @ jacobian)).flatten(0, 1)
+                gram, r = jacobian.mT @ jacobian, missing(tokens)
+                noise = DAMPING * r.square().mean().sqrt()
+                slope = jacobian.mT @ r.flatten() / noise**2 - torch.cat([z[: len(some)], z[n:]])
+                gram = gram / noise**2
+                gram.diagonal().add_(1)
+                step = torch.cholesky_solve(slope[:, None], torch.linalg.cholesky(gram))[:, 0]
+                step = torch.cat([step[: len(some)], z.new_zeros(n - len(some)), step[len(some) :]])
+
+                def cost(z: Tensor, noise: Tensor = noise) -> Tensor:
+                    misfit = missing(states(z)) / noise
+                    return misfit.square().sum() + z.square().sum()
+
+                length, before = 1.0, cost(z)
+                while length > SHORTEST and not cost(z + length * step) < before:
+                    length /= 2.5
+                if length <= SHORTEST:
+                    break
+                z = z + length * step
+        return at(z)
 
 
 def _whitening(chain: Chain, pictures: Images) -> Float[Tensor, "level dim dim"]:

@@ -20,7 +20,6 @@ ROUNDS = 8  # of inverse iteration, to find them
 SLACK = 0.25  # singular value, above which no fold is near
 STUCK = 2  # of these directions, in which to go on where Newton's method is stuck
 DEPTH = 3  # folds crossed one after another
-DRAWS = 12  # of noise, where no solution is found otherwise
 SAME = 1e-7  # relative distance, below which two solutions are one
 APART = 8e-3  # of the root mean square, how far apart a second derivative is taken
 
@@ -125,15 +124,13 @@ def solutions(
     start: Tokens,
     distance: Callable[[Tokens], float],
     most: int,
-    spread: Float[Tensor, "dim dim"] | None = None,
 ) -> list[Tokens]:
     """Solutions ``x`` of ``x + f(x) = y`` for one image, after ``most`` starts.
 
     The first start is given. A solution ``x`` at a small singular value ``s`` of the Jacobian, with
     ``J v = s u`` and ``q = u . f''[v, v]``, has a twin near ``x - 2 s / q v``. Where Newton's
     method is stuck, at ``r`` from ``y``, they are near ``x + t v`` with ``q t² / 2 + s t = u . r``.
-    Of these starts the nearest by ``distance`` is tried next. Where all fail, noise is added to the
-    first: of covariance ``spread^T spread``.
+    Of these starts the nearest by ``distance`` is tried next.
     """
     waiting, found, left = [(start, 0)], list[Tokens](), most
     while waiting and left:
@@ -147,9 +144,6 @@ def solutions(
             found.append(x)
         if not known and depth < DEPTH and x.isfinite().all():
             waiting += [(x + t * v, depth + 1) for t, v in _across(branch, y, x, solution)]
-        if spread is not None and not found and not (waiting and left):
-            noise = random_like(start.expand(DRAWS, -1, -1)) @ spread
-            waiting, left, spread = [(start + each, 0) for each in noise], most + DRAWS, None
     return found
 
 

@@ -7,7 +7,6 @@ from torch import Tensor
 from minivit.vit import MLP
 from vitlab.inversion.residual import Branch
 from vitlab.inversion.solvers import levenberg_marquardt
-from vitlab.krylov.batches import random_like
 from vitlab.krylov.products import jacobian
 
 ROUNDS = 2  # of regression after the first
@@ -16,9 +15,6 @@ HELD_OUT = 6  # one in so many tokens is for the error alone
 FLOOR = 1e-4  # of the error's mean variance, added to every direction
 NOISE = torch.logspace(-0.5, -4, 6)  # of the size of y, allowed in each annealing step
 STEPS = 25  # to a solution
-DRAWS = 7  # around the learned tokens, for those that are doubtful
-ENOUGH = 0.6  # of the tokens are found without draws, if they are an image's
-DOUBTFUL = 1.15  # standard deviations from the learned token
 SOLVED = 2e-5  # relative residual, in float32
 
 Rows = Float[Tensor, "n dim"]
@@ -68,32 +64,9 @@ class TokenInverse:
         return features
 
     @torch.no_grad()
-    def solve(self, y: Rows) -> tuple[Rows, Float[Tensor, " n"]]:
-        """The tokens, and how many standard deviations each is from the learned one.
-
-        Infinite where none was found. Each is sought from there with less and less allowed noise,
-        and where doubtful from draws around it.
-        """
-        learned = self(y)
-        best, least = learned.clone(), torch.full_like(y[:, 0], torch.inf)
-        for draw in range(2 + DRAWS):
-            some = (least > (DOUBTFUL if draw > 1 else 0)).nonzero()[:, 0]
-            if not len(some) or (draw > 1 and least.isfinite().float().mean() < ENOUGH):
-                break
-            start = learned[some]
-            if draw == 0:
-                start = self._annealed(y, learned)
-            elif draw > 1:
-                start = start + (0.3 + 0.2 * draw) * random_like(start, draw) @ self.scale.mT
-            found, solved = self.nearest(y[some], start)
-            z = torch.linalg.solve_triangular(self.scale, (found - learned[some]).mT, upper=False)
-            far = z.square().mean(0).sqrt().masked_fill(~solved, torch.inf)
-            nearer = far < least[some] - 1e-3
-            best[some[nearer]], least[some[nearer]] = found[nearer], far[nearer]
-        return best, least
-
-    def nearest(self, y: Rows, start: Rows) -> tuple[Rows, Bool[Tensor, " n"]]:
-        """The tokens to which the way from ``start`` leads, and which of them are solutions."""
+    def solve(self, y: Rows) -> tuple[Rows, Bool[Tensor, " n"]]:
+        """The tokens, sought from the learned ones with less and less allowed noise, if found."""
+        start = self._annealed(y, self(y))
         found = levenberg_marquardt(self.branch.by_row, y, start, STEPS, 1e-3)
         return found.x, found.residual <= SOLVED
 

@@ -11,11 +11,10 @@ from minivit.shapes import Tokens
 from vitlab.inversion.folds import APART, SAME, SLACK
 from vitlab.inversion.residual import ROW_STEPS, Branch
 from vitlab.inversion.solvers import Preimage, levenberg_marquardt
-from vitlab.krylov.batches import norms, random_like
+from vitlab.krylov.batches import norms
 from vitlab.krylov.products import jacobian
 
 SOLVED = 1e-8  # relative residual of a row
-DRAWS, AROUND = 16, 0.1  # starts around a row that was not found, in whitened deviations
 DIRECTIONS = 2  # in which a row's other solutions are looked for
 FARTHER = 4.0  # times its squared distance, beyond which another solution is not looked for
 OTHERS = 4  # rows whose other solution is offered, alone and of the first three in pairs
@@ -43,15 +42,9 @@ def row_solutions(
         return found, far.masked_fill(~(found.residual < SOLVED), torch.inf)
 
     found, far = solve(torch.arange(len(ys)), starts)
-    x, bad = found.x, far.isinf().nonzero()[:, 0]
-    if len(bad):
-        many = bad.repeat_interleave(DRAWS)
-        noise = AROUND * random_like(starts[many]) @ torch.linalg.inv(whiten)
-        drawn, reached = solve(many, starts[many] + noise)
-        far[bad], least = reached.view(-1, DRAWS).min(1)
-        x[bad] = drawn.x.view(len(bad), DRAWS, -1)[torch.arange(len(bad)), least]
-        if far.isinf().any():
-            return []
+    if far.isinf().any():
+        return []
+    x = found.x
     others = list[tuple[float, int, Tensor]]()  # how much farther, which row, what instead
     for start in _across(branch, x):
         beyond = ((start - starts) @ whiten).square().sum(1)

@@ -39,7 +39,7 @@ class Stage:
     # With a climb as the start, for each image that came back branch by branch:
     found: tuple[int, ...] = ()  # solutions of the branch
     taken: tuple[int, ...] = ()  # which of them, counted from 0, the nearest to the climb's image
-    off: tuple[float, ...] = ()  # of tokens at the embedding: relative, from those of images
+    off: tuple[float, ...] = ()  # of tokens after the first block: relative, from the image's
     stopped: tuple[str, ...] = ()  # where one does not come back: why its farthest way ended
 
 
@@ -79,7 +79,7 @@ def unwind(
     With ``start``, images near those sought, every branch is solved from what it computes for them,
     and the search over the pixels begins there. A :class:`~vitlab.inversion.climb.Climb` finds such
     images; with it, and a linear patch embedding, each is first sought among all solutions of one
-    branch after another, and then over the pixels from the tokens after the first block alone.
+    branch after another, and no further.
     """
     last = _check(model, tokens, at)
     tolerance = solved(tokens.dtype)
@@ -90,16 +90,15 @@ def unwind(
     mask = model.mask(config.grid)
     image = tokens.new_zeros(len(tokens), config.channels, *pair(config.image_size))
     error = tokens.new_full((len(tokens),), torch.inf)
-    peeled = isinstance(start, Climb) and isinstance(model.patch_embedding, PatchEmbedding)
     if isinstance(start, Climb):
         climb, start = start, start(tokens)
-        if peeled:
+        if isinstance(model.patch_embedding, PatchEmbedding):
             image, error, stages = _peeled(Peel(model, at, climb), tokens, start)
+            return Unwound(image, tuple(stages), error, tolerance, start)
     near = _states(model, start, tokens, last)
-    going = (error > tolerance).nonzero()[:, 0]
-    x = tokens[going]
+    x, going = tokens, torch.arange(len(tokens), device=tokens.device)
     known = {last: (x, going)}  # block -> tokens that it may have given, and for which images
-    for i in range(last if len(going) else 0, 0, -1):
+    for i in range(last, 0, -1):
         begin = near[i][going] if near else None
         inverse = invert_block(model.blocks[i], x, mask, NEWTON, begin)
         methods = tuple("newton" if newton else "fixed point" for newton in inverse.newton)
@@ -112,8 +111,6 @@ def unwind(
 
     whole = activation(model, at)
     searches = [(i, 1) for i in sorted(known)] + [(last, STARTS)]
-    if peeled:  # nothing was found behind; what is left are pixels from the first block
-        searches = [(0, 1)] if 0 in known else []
     for i, starts in searches:
         x, going = known[i]
         left = error[going] > tolerance
