@@ -35,6 +35,4 @@ def recall_at_k(scores, k):
     return sum(i in row for i, row in enumerate(places.tolist())) / len(scores)
 
 
-EQUIVALENT = [
-    ("bag_of_words", "words have numbers from 1", "captions > 0 -> captions != 0"),
-]
+EQUIVALENT = [("bag_of_words", "words have numbers from 1", "captions > 0 -> captions != 0")]

@@ -120,7 +120,7 @@ class Climb:
     def __call__(self, tokens: Tokens, steps: int = 10) -> Images:
         """Images near those with these tokens, each climbed to alone.
 
-        The last 5 ``steps`` are along all directions of the pixels, those before along a quarter.
+        The last 2 ``steps`` are along all directions of the pixels, those before along a quarter.
         """
         starts = self.guess(tokens).split(1)
         parts = zip(starts, tokens.float().split(1), strict=True)

@@ -147,7 +147,7 @@ class Peel:
 
     def _off(self, image: Images, x: Tokens) -> float:
         """How far tokens after the first block are off the image's."""
-        missing = (self.chain.states(image, 2)[-1] - x).norm(dim=-1)
+        missing = (self.chain.states(image, FREED)[-1] - x).norm(dim=-1)
         return (missing / x.norm(dim=-1).median()).max().item()
 
     @torch.no_grad()

@@ -1,7 +1,5 @@
 """Branches undone exactly and in all their solutions, on small models with known answers."""
 
-import copy
-
 import pytest
 import torch
 
@@ -12,6 +10,7 @@ from vitlab.inversion import Climb, unwind
 from vitlab.inversion.chain import Chain
 from vitlab.inversion.folds import Factored, newton, solutions
 from vitlab.inversion.learned import TokenInverse
+from vitlab.inversion.peel import Peel
 from vitlab.inversion.residual import branches
 from vitlab.inversion.rows import row_solutions
 from vitlab.krylov.products import jacobian
@@ -39,8 +38,7 @@ def test_a_chain_has_the_models_tokens_and_their_whole_jacobian(name):
         tokens, moved = chain.jacobian(image, level, torch.eye(64).double().view(-1, 1, 8, 8))
         close(tokens, chain.states(image)[level])
         close(moved.flatten(0, 1), jacobian(lambda x: chain.states(x)[level], image)[0])  # noqa: B023
-    moved = random(*tokens.shape, seed=2)
-    along = random(*tokens.shape[1:], 2, seed=3)
+    moved, along = random(*tokens.shape, seed=2), random(*tokens.shape[1:], 2, seed=3)
     tokens, pace = chain.jacobian(image, 4, image, moved, along)
     close(tokens, chain.states(image, 4, moved)[-1])
     ahead = jacobian(lambda z: chain.states(image, 4, moved + along @ z[0])[-1], random(1, 2) * 0)
@@ -86,8 +84,7 @@ def test_newton_says_where_it_ends_if_there_is_no_solution():
 
 
 def test_tokens_of_a_wild_mlp_are_found_from_what_was_learned():
-    model = mixer()
-    branch = branches(model.float().blocks[0])[1]
+    branch = branches(mixer().float().blocks[0])[1]
     x = random(4000, 12).float() @ random(12, 12, seed=1).float() * 0.3
     y = branch.by_row(x)
     inverse = TokenInverse(branch, x[400:], y[400:])
@@ -112,31 +109,37 @@ def climbed(name, **changes):
 def test_images_come_back_branch_by_branch_and_their_certificate_is_zero(name):
     model, climb = climbed(name, **({"heads": 3} if name == "vit_8px" else {}))
     images = pictures(2)
-    tokens = model.tokens(images).detach()
-    found = unwind(model, tokens, "blocks.1", start=climb)
+    found = unwind(model, model.tokens(images).detach(), "blocks.1", start=climb)
     assert found.exact.all() and (relative(found.image, images) < 1e-6).all()
     last = [stage for stage in found.stages if stage.name == "first block"]
-    assert [stage.entries.item() for stage in last] == [0, 1]
-    assert all(stage.off[0] < 1e-8 and not stage.stopped for stage in last)
+    assert [(s.entries.item(), s.off[0] < 1e-8, *s.stopped) for s in last] == [(0, 1), (1, 1)]
     branch = [stage for stage in found.stages if stage.found]
     assert branch and all(stage.found[0] > stage.taken[0] for stage in branch)
     assert all(not stage.name.startswith("pixels") for stage in found.stages)
+    peel = Peel(model, "blocks.1", climb)
+    x = peel.chain.states(images[:1], 2)[-1]
+    assert peel._off(images[:1], x) < 1e-12 < 1e-2 < peel._off(images[:1], 0.9 * x)  # no image's
 
 
 def test_tokens_of_no_image_are_not_exact_and_the_last_stage_says_where_it_stopped():
     model, climb = climbed("mixer_8px")
-    tokens = 3 * random(1, 16, 12)
-    found = unwind(model, tokens, "blocks.1", start=climb, steps=20)
+    found = unwind(model, 3 * random(1, 16, 12), "blocks.1", start=climb, steps=20)
     assert not found.exact.any() and found.error > 0.01
     (stopped,) = [stage.stopped[0] for stage in found.stages if stage.stopped]
     assert stopped.startswith("branch ")
 
 
+def test_the_first_mlps_inverse_knows_the_tokens_of_every_place():
+    _, climb = climbed("vit_8px", heads=3, pool="mean")  # whose positions tell places apart
+    x, y = (t.flatten(0, 1) for t in climb.chain.states(pictures(50).float(), 2)[1:])
+    missing = relative(climb.first(y), x).view(50, 4, 4).mean((0, 1))
+    assert missing[1:].mean() < 2 * missing[0]
+
+
 def test_a_climb_keeps_its_own_weights():
-    model, _ = climbed("mixer_8px")
-    model = model.float()
+    model = climbed("mixer_8px")[0].float()
     climb = Climb(model, "blocks.1", pictures(300, seed=7).float())
-    given = copy.deepcopy(model).tokens(pictures(1).float()).detach()
+    given = model.tokens(pictures(1).float()).detach()
     before = climb(given)
     model.double()
     close(climb(given), before)
