@@ -69,6 +69,7 @@ class Claim:
     format: str = ".2g"
     share: bool = False  # whether the value is one, whose interval stays in [0, 1]
     replicates: str = "seeds"
+    looks: int = 1  # how often a verdict was read, if seeds were added because of what it was
     study: tuple[str, ...] = ()
     comparative: bool = False  # whether it compares trained models, and needs readings
     question: str = ""  # by which vitlab.claims asks the claim of any model

@@ -11,7 +11,7 @@ from course.claims.estimate import Estimate, Values, interval
 from course.claims.ledger import MIME, Found, spread
 from course.claims.readings import Measured, Readings, to_store
 from course.claims.rows import Claim, load
-from vitlab.claims.rules import DEPENDS, UNCERTAIN, WORDS, YES, word_of
+from vitlab.claims.rules import DEPENDS, UNCERTAIN, WORDS, YES, student, word_of
 
 EDGE = 1.05  # an interval within a twentieth of itself of a threshold counts as reaching it
 # Of a card, without its page.
@@ -26,11 +26,12 @@ def verdict(claim_id: str, value: Value = None) -> None:
 
     The value is one number, or one for each seed (at least three), which are shown as their mean
     and its 95 % interval by Student's t; None for a claim with nothing to measure. The interval is
-    widened by how far processors move the value, as ``make test-machines`` found. A claim that
-    compares trained models takes :class:`Readings`, whose words must be the same. An
-    :class:`Estimate` has an interval of its own. Of a claim whose parts must all hold, a tuple with
-    the values of each, the worst verdict counts, which is the test by intersection and union
-    (Berger 1982); if another part holds, and the rule has a verdict for that, it is this one.
+    widened by how far processors move the value, as ``make test-machines`` found, and by
+    Bonferroni's correction where seeds were added after a first look. A claim that compares trained
+    models takes :class:`Readings`, whose words must be the same. An :class:`Estimate` has an
+    interval of its own. Of a claim whose parts must all hold, a tuple with the values of each, the
+    worst verdict counts, the test by intersection and union (Berger 1982); if another part holds,
+    and the rule has a verdict for that, it is this one.
     """
     claims = load().claims
     if claim_id not in claims:
@@ -92,6 +93,8 @@ def decided(claim: Claim, value: Value) -> Found:
         )
     mean = float(values.mean())
     centre, half = interval(values, given, claim.share)
+    if claim.looks > 1:
+        half *= student(len(values) - 1, 0.05 / claim.looks) / student(len(values) - 1)
     between = spread(claim.id)  # None: tried on one processor alone
     moved = EDGE * (half + (between or 0))
     movers = [claim.replicates] * (len(values) > 1) + ["processors"] * (between is not None)
@@ -99,8 +102,9 @@ def decided(claim: Claim, value: Value) -> Found:
     told = ""
     if len(values) > 1:
         low, high = (claim.rule.printed(x, claim.format) for x in (centre - half, centre + half))
+        looks = f" over {claim.looks} looks" * (claim.looks > 1)
         span = f"{low} to {high}{unit}" if low != high else "narrower than the digits shown"
-        told = f"{span} (95 %, {len(values)} {claim.replicates})"
+        told = f"{span} (95 %{looks}, {len(values)} {claim.replicates})"
     return Found(
         claim.id,
         claim.rule.printed(mean, claim.format) + unit,

@@ -35,11 +35,11 @@ def word_of(verdict: str) -> str:
     return word
 
 
-def student(freedom: float) -> float:
-    """What Student's t exceeds once in forty times."""
+def student(freedom: float, seldom: float = 0.05) -> float:
+    """What Student's t exceeds, on either side, as seldom as this."""
     with extra("audit"):
         from scipy.stats import t  # a second to import, needed here alone
-    return float(t.ppf(0.975, freedom))
+    return float(t.ppf(1 - seldom / 2, freedom))
 
 
 def half_width(values: Shaped[np.ndarray, "values"]) -> float:
