@@ -1,5 +1,3 @@
-"""Chapter 18: answers that learners might give."""
-
 import torch
 
 

@@ -1,5 +1,3 @@
-"""Chapter 19: answers that learners might give."""
-
 import torch
 
 

@@ -1,5 +1,3 @@
-"""Chapter 21: answers that learners might give."""
-
 import torch
 
 import minivit
