@@ -13,12 +13,7 @@ def convolution_table(kernel, rows, columns):
 
 
 def layers_needed(kernels, fields):
-    result = torch.zeros_like(fields)
-    width = torch.ones_like(fields)
-    while (width < fields).any():
-        result += width < fields
-        width += torch.where(width < fields, kernels - 1, 0)
-    return result
+    return -((1 - fields) // (kernels - 1))
 
 
 def divided(kernels, fields, start=1, less=1, rounding=torch.ceil):
@@ -42,13 +37,7 @@ def merged_kernel(w3, w1):
 
 
 def circular_by_fourier(x, weight):
-    half = weight.shape[-1] // 2
-    rows = range(weight.shape[-1])
-    return sum(
-        torch.einsum("bchw,oc->bohw", x.roll((half - u, half - v), (2, 3)), weight[:, :, u, v])
-        for u in rows
-        for v in rows
-    )
+    return F.conv2d(F.pad(x, [weight.shape[-1] // 2] * 4, "circular"), weight)
 
 
 def convolution_by_attention(x, weight, grid, sharpness):

@@ -33,18 +33,15 @@ def streamed_cka(x, y, batch):
 
 
 def left_out(x, y, penalty):
-    """A fit for each row, with the bias as a feature that has no penalty."""
-    one = torch.ones(len(x), 1, dtype=torch.float64)
-    design, y64 = torch.cat([x.double(), one], 1), y.double()
-    free = torch.ones(design.shape[1], dtype=torch.float64)
-    free[-1] = 0
+    """A fit for each row."""
     rows = []
     for i in range(len(x)):
         rest = torch.arange(len(x)) != i
-        a = design[rest]
-        system = a.T @ a + penalty * torch.diag(free)
-        rows.append(design[i] @ torch.linalg.solve(system, a.T @ y64[rest]))
-    return torch.stack(rows).to(x.dtype)
+        middle, level = x[rest].mean(0), y[rest].mean(0)
+        u = x[rest] - middle
+        system = u.T @ u + penalty * torch.eye(x.shape[1])
+        rows.append((x[i] - middle) @ torch.linalg.solve(system, u.T @ (y[rest] - level)) + level)
+    return torch.stack(rows)
 
 
 WRONG = [
