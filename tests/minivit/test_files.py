@@ -6,10 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from minivit.catalogue import create
+from minivit import Preprocess, create, load
 from minivit.files import atomic_write, save
-from minivit.loading import load
-from minivit.preprocessing import Preprocess
 from minivit.surgery import NoResidualBlock
 from tests.minivit.conftest import full_disk
 from tests.parity import draw

@@ -9,11 +9,9 @@ import torchvision
 from PIL import Image
 from safetensors.torch import save_file
 
+from minivit import Preprocess, ViTConfig, load
 from minivit.catalogue import MODELS, TORCHVISION, create
 from minivit.files import fields_of, save
-from minivit.loading import load
-from minivit.preprocessing import Preprocess
-from minivit.vit import ViTConfig
 from tests import parity
 from tests.refusals import assert_refused
 

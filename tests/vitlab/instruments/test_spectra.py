@@ -11,9 +11,8 @@ from tests.parity import close, random
 from tests.vitlab.instruments.test_curvature import LABELS, flat, images, loss_of, normed, small
 from tests.vitlab.test_krylov import symmetric, times
 from vitlab.calls import sublayer
-from vitlab.instruments import density, filter_normalised, landscape, spectrum
+from vitlab.instruments import WeightLoss, density, filter_normalised, landscape, spectrum
 from vitlab.instruments.density import quadrature
-from vitlab.instruments.weights import WeightLoss
 from vitlab.krylov import random_like
 
 VALUES = torch.tensor([4.0, 2.0, 1.0, 1e-3, 0.0]).double()
