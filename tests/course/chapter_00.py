@@ -1,5 +1,3 @@
-"""Chapter 0: answers that learners might give."""
-
 import torch
 
 
@@ -20,10 +18,6 @@ ALSO_RIGHT = [
     ("mean_token", lambda tokens: torch.einsum("btd->bd", tokens) / tokens.shape[1]),
 ]  # fmt: skip
 
-WRONG = [
-    ("scaled_scores", "k.mT does it", lambda q, k: q @ k.permute(3, 2, 1, 0)),
-]  # fmt: skip
+WRONG = [("scaled_scores", "k.mT does it", lambda q, k: q @ k.permute(3, 2, 1, 0))]
 
-EQUIVALENT = [
-    ("scaled_scores", "both have the same width", "q.shape -> k.shape"),
-]  # fmt: skip
+EQUIVALENT = [("scaled_scores", "both have the same width", "q.shape -> k.shape")]

@@ -1,5 +1,3 @@
-"""Chapter 1: answers that learners might give."""
-
 import math
 from functools import partial
 
@@ -13,10 +11,7 @@ def patchify(images, patch):
 
 
 def convolution_weight(matrix, channels, size):
-    weight = torch.empty(matrix.shape[1], channels, size, size)
-    for c in range(channels):
-        weight[:, c] = matrix[c::channels].T.reshape(-1, size, size)
-    return weight
+    return matrix.T.unflatten(1, (size, size, channels)).movedim(3, 1)
 
 
 def merged_tokens(tokens, rows, columns):

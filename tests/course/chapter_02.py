@@ -1,5 +1,3 @@
-"""Chapter 2: answers that learners might give."""
-
 import math
 from functools import partial
 

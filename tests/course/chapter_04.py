@@ -1,5 +1,3 @@
-"""Chapter 4: answers that learners might give."""
-
 import re
 from functools import partial, reduce
 
@@ -158,9 +156,7 @@ def logits_from_file(images, state, heads, strict=True, error=ValueError, quiet=
     return fill(model, {name: state[theirs] for name, theirs in names.items()})(images)
 
 
-ALSO_RIGHT = [
-    ("ViT", Nested),
-]  # fmt: skip
+ALSO_RIGHT = [("ViT", Nested)]
 
 WRONG = [
     ("ViT", "no parameter blocks.1.norm1.weight", Shared),

@@ -1,5 +1,3 @@
-"""Chapter 5: answers that learners might give."""
-
 import torch
 import torch.nn.functional as F
 

@@ -1,5 +1,3 @@
-"""Chapter 6: answers that learners might give."""
-
 from functools import partial
 
 import torch
@@ -8,25 +6,14 @@ from torch import nn
 
 
 def convolution_table(kernel, rows, columns):
-    k = len(kernel)
-    table = torch.zeros(rows, columns, rows, columns)
-    for r in range(rows):
-        for s in range(columns):
-            for i in range(k):
-                for j in range(k):
-                    y, x = r + i - k // 2, s + j - k // 2
-                    if 0 <= y < rows and 0 <= x < columns:
-                        table[r, s, y, x] = kernel[i, j]
-    return table.reshape(rows * columns, -1)
+    """Sees every image of one bright pixel through every window."""
+    lit = torch.eye(rows * columns).view(-1, 1, rows, columns)
+    windows = F.unfold(lit, len(kernel), padding=len(kernel) // 2)  # [pixel, in the window, window]
+    return torch.einsum("pkw,k->wp", windows, kernel.flatten())
 
 
 def layers_needed(kernels, fields):
-    result = torch.zeros_like(fields)
-    width = torch.ones_like(fields)
-    while (width < fields).any():
-        result += width < fields
-        width += torch.where(width < fields, kernels - 1, 0)
-    return result
+    return -((1 - fields) // (kernels - 1))
 
 
 def divided(kernels, fields, start=1, less=1, rounding=torch.ceil):
@@ -50,13 +37,7 @@ def merged_kernel(w3, w1):
 
 
 def circular_by_fourier(x, weight):
-    half = weight.shape[-1] // 2
-    rows = range(weight.shape[-1])
-    return sum(
-        torch.einsum("bchw,oc->bohw", x.roll((half - u, half - v), (2, 3)), weight[:, :, u, v])
-        for u in rows
-        for v in rows
-    )
+    return F.conv2d(F.pad(x, [weight.shape[-1] // 2] * 4, "circular"), weight)
 
 
 def convolution_by_attention(x, weight, grid, sharpness):

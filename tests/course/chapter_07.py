@@ -1,5 +1,3 @@
-"""Chapter 7: answers that learners might give."""
-
 from functools import partial
 
 import torch

@@ -1,5 +1,3 @@
-"""Chapter 8: answers that learners might give."""
-
 from itertools import permutations
 
 import torch

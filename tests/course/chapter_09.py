@@ -1,5 +1,3 @@
-"""Chapter 9: answers that learners might give."""
-
 import torch
 import torch.nn.functional as F
 
@@ -56,9 +54,7 @@ def merge_matrix(keys, sizes, merges):
     return torch.stack(rows)
 
 
-WRONG = [
-    ("effective_keys", "0 log 0", lambda w: (-(w * w.log()).sum(-1)).exp().mean(-1)),
-]  # fmt: skip
+WRONG = [("effective_keys", "0 log 0", lambda w: (-(w * w.log()).sum(-1)).exp().mean(-1))]
 
 EQUIVALENT = [
     ("effective_keys", "of two axes the last is axis 1", "mean(-1) -> mean(1)"),

@@ -1,5 +1,3 @@
-"""Chapter 10: answers that learners might give."""
-
 import torch
 
 
@@ -17,46 +15,33 @@ def by_grams(x, y):
 
 def place_error(table):
     rows, columns, *_ = table.shape
-    total = 0.0
-    for r in range(rows):
-        for c in range(columns):
-            at = [(i, j) for i in range(rows) for j in range(columns)]
-            i, j = max(at, key=lambda place: table[r, c, place[0], place[1]].item())
-            total += ((i - r) ** 2 + (j - c) ** 2) ** 0.5
-    return total / (rows * columns)
+    at = torch.cartesian_prod(torch.arange(1.0 * rows), torch.arange(1.0 * columns))
+    return (at[table.flatten(2).flatten(0, 1).argmax(1)] - at).norm(dim=1).mean()
 
 
 def streamed_cka(x, y, batch):
-    """Merges means and products around them, one batch after the other."""
-    p, count = x.shape[1], 0
-    for start in range(0, len(x), batch):
-        both = torch.cat([x[start : start + batch], y[start : start + batch]], 1).double()
-        m, mean = len(both), both.mean(0)
-        product = (both - mean).T @ (both - mean)
-        if not count:
-            count, middle, total = m, mean, product
-            continue
-        step = mean - middle
-        total = total + product + torch.outer(step, step) * count * m / (count + m)
-        middle = middle + step * m / (count + m)
-        count += m
+    """Goes through the batches twice: for the means, then for the products around them."""
+
+    def batches():
+        pairs = zip(x.split(batch), y.split(batch), strict=True)
+        return (torch.cat(pair, 1).double() for pair in pairs)
+
+    mean, p = sum(both.sum(0) for both in batches()) / len(x), x.shape[1]
+    total = sum((both - mean).T @ (both - mean) for both in batches())
     xx, xy, yy = total[:p, :p], total[:p, p:], total[p:, p:]
     return (xy**2).sum() / (xx.norm() * yy.norm())
 
 
 def left_out(x, y, penalty):
-    """A fit for each row, with the bias as a feature that has no penalty."""
-    one = torch.ones(len(x), 1, dtype=torch.float64)
-    design, y64 = torch.cat([x.double(), one], 1), y.double()
-    free = torch.ones(design.shape[1], dtype=torch.float64)
-    free[-1] = 0
+    """A fit for each row."""
     rows = []
     for i in range(len(x)):
         rest = torch.arange(len(x)) != i
-        a = design[rest]
-        system = a.T @ a + penalty * torch.diag(free)
-        rows.append(design[i] @ torch.linalg.solve(system, a.T @ y64[rest]))
-    return torch.stack(rows).to(x.dtype)
+        middle, level = x[rest].mean(0), y[rest].mean(0)
+        u = x[rest] - middle
+        system = u.T @ u + penalty * torch.eye(x.shape[1])
+        rows.append((x[i] - middle) @ torch.linalg.solve(system, u.T @ (y[rest] - level)) + level)
+    return torch.stack(rows)
 
 
 WRONG = [

@@ -1,5 +1,3 @@
-"""Chapter 12: answers that learners might give."""
-
 import torch
 import torch.nn.functional as F
 
@@ -25,14 +23,10 @@ def with_null_part(weight):
 
 
 def estimate_from_noisy(tokens, weight, mean, covariance, noise):
-    both = torch.cat([weight @ covariance, noise * torch.eye(len(weight))], 1)
-    of_tokens = both[:, : len(mean)] @ weight.T + both[:, len(mean) :] * noise
-    factor = torch.linalg.cholesky(of_tokens)
-    rows = []
-    for token in tokens:
-        known = torch.cholesky_solve((token - weight @ mean)[:, None], factor)
-        rows.append(mean + covariance @ weight.T @ known[:, 0])
-    return torch.stack(rows)
+    """Inverts a matrix of a patch's size, not of a token's."""
+    system = noise**2 * torch.eye(len(mean)) + covariance @ weight.T @ weight
+    gain = torch.linalg.solve(system, covariance @ weight.T)  # [n, dim]
+    return mean + (tokens - weight @ mean) @ gain.T
 
 
 def whole_matrix(kernel, size, stride):

@@ -1,5 +1,3 @@
-"""Chapter 14: answers that learners might give."""
-
 import torch
 
 

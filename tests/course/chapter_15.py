@@ -1,5 +1,3 @@
-"""Chapter 15: answers that learners might give."""
-
 import torch
 
 

@@ -1,5 +1,3 @@
-"""Chapter 16: answers that learners might give."""
-
 from functools import partial
 
 import torch
@@ -78,26 +76,16 @@ def faulty_value(start, push, pull, steps, unit=True, end=None, extra=0):
 
 
 def recovered_fast(target, push, pull, steps):
-    """By Golub and Kahan's vectors, as in LSQR."""
-    beta = target.norm()
-    u = target / beta
-    v = pull(u)
-    alpha = v.norm()
-    v = v / alpha
-    w, x, phi, rho = v, torch.zeros_like(v), beta, alpha
+    """Least squares among all that so many products reach, by an orthonormal basis of it."""
+    basis, images, v = [], [], pull(target)
     for _ in range(steps):
-        u = push(v) - alpha * u
-        beta = u.norm()
-        u = u / beta
-        v = pull(u) - beta * v
-        alpha = v.norm()
-        v = v / alpha
-        r = (rho**2 + beta**2).sqrt()
-        c, s = rho / r, beta / r
-        theta, rho = s * alpha, -c * alpha
-        step, phi = c * phi, s * phi
-        x, w = x + step / r * w, v - theta / r * w
-    return x
+        for q in 2 * basis:
+            v = v - (q @ v) * q
+        basis.append(v / v.norm())
+        images.append(push(basis[-1]))
+        v = pull(images[-1])
+    found = torch.linalg.lstsq(torch.stack(images, 1), target[:, None]).solution[:, 0]
+    return found @ torch.stack(basis)
 
 
 def descent(target, push, pull, steps):

@@ -1,5 +1,3 @@
-"""Chapter 17: answers that learners might give."""
-
 import torch
 
 

@@ -1,5 +1,3 @@
-"""Chapter 18: answers that learners might give."""
-
 import torch
 
 
@@ -60,13 +58,9 @@ def three_terms(start, product, steps):
 
 
 def negative_share(T):
-    total = below = 0.0
     points, vectors = torch.linalg.eigh(T)
-    for i, point in enumerate(points.tolist()):
-        part = vectors[0, i].item() ** 2 * abs(point)
-        total += part
-        below += part * (point < 0)
-    return below / total
+    parts = vectors[0] ** 2 * points
+    return (1 - parts.sum() / parts.abs().sum()) / 2
 
 
 def filter_scaled(direction, weight):

@@ -1,5 +1,3 @@
-"""Chapter 19: answers that learners might give."""
-
 import torch
 
 
@@ -31,13 +29,8 @@ def half_diagonal(logs):
 
 
 def shape_share(answers, shapes, textures):
-    conflict = [
-        (a, s, t)
-        for a, s, t in zip(answers.tolist(), shapes.tolist(), textures.tolist(), strict=True)
-        if s != t
-    ]
-    shape = sum(a == s for a, s, _ in conflict)
-    return shape / sum(a in (s, t) for a, s, t in conflict)
+    a, s, t = torch.stack([answers, shapes, textures])[:, shapes != textures]
+    return (a == s).sum() / ((a == s) | (a == t)).sum()
 
 
 EQUIVALENT = [

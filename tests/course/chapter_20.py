@@ -1,5 +1,3 @@
-"""Chapter 20: answers that learners might give."""
-
 import torch
 
 

@@ -1,18 +1,15 @@
-"""Chapter 21: answers that learners might give."""
-
 import torch
 
 import minivit
 
 
 def with_mean(x, known, model, name):
-    """The mean put in by a forward hook of torch's own."""
+    """By a forward hook of torch's own, which puts the mean of its first call into every one."""
     module, found = model.get_submodule(name), []
-    handle = module.register_forward_hook(lambda m, i, o: found.append(o))
+    handle = module.register_forward_hook(
+        lambda m, i, o: found.append(o) or found[0].mean(0).expand_as(o)
+    )
     model(known)
-    handle.remove()
-    mean = sum(found[0]) / len(known)
-    handle = module.register_forward_hook(lambda m, i, o: mean.expand_as(o))
     result = model(x)
     handle.remove()
     return result

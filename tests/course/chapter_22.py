@@ -1,5 +1,3 @@
-"""Chapter 22: answers that learners might give."""
-
 from itertools import product
 
 import torch

@@ -1,5 +1,3 @@
-"""Chapter 24: answers that learners might give."""
-
 import torch
 
 

@@ -3,7 +3,6 @@
 Needs Linux or macOS for the limits on time and memory.
 """
 
-import ast
 import itertools
 import linecache
 import resource
@@ -16,40 +15,34 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import nbformat
 from torch import Tensor
 
 from course import book_vit
 from course.check.attempt import Attempt, NotYet, alike
 from course.check.exercise import EXERCISES, Report, double_precision
+from course.grading.answers import BOOK, chapter, program
+from course.grading.notebook import Notebook, read
 from course.pieces import PIECES
 from tests.course.mutants import mutants
 
 _sources = itertools.count()
 
 
-def notebook_function(tag: str, name: str, *paths: Path) -> str:
-    """The one cell with this tag that defines a function, after the imports that the cell uses.
+@cache
+def cells_of(path: Path) -> Notebook:
+    return read(path)
 
-    It stands in the first of the notebooks that has any.
-    """
-    for path in paths:
-        cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
-        tagged = [c.source for c in cells if tag in c.metadata.get("tags", [])]
-        tagged = [source.replace("@check.solution\n", "") for source in tagged]
-        sources = [source for source in tagged if name in _defined(source)]
-        if sources:
-            break
-    (source,) = sources
-    used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
-    imports = [
-        ast.unparse(node)
-        for cell in cells
-        for node in _statements(cell.source)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        and used & {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-    ]
-    return "\n".join([*dict.fromkeys(imports), source])
+
+def solution(name: str) -> str:
+    """The book's solution of an exercise, with what it needs but the pieces of other exercises."""
+    of = chapter(int(EXERCISES[name].__module__[-2:]))
+    paths = BOOK / f"solutions/{of.name}.ipynb", BOOK / f"{of.name}.ipynb"
+    for notebook in map(cells_of, filter(Path.exists, paths)):
+        stubs = {cell.number for cell in notebook.cells if cell.id == of.cells[name]}
+        own = [s for s in notebook.statements if not s.gives & ({*PIECES} - {name})]
+        if source := program((s for s in own if name not in s.gives or s.cell not in stubs), name):
+            return source
+    raise LookupError(name)
 
 
 @cache
@@ -182,14 +175,3 @@ def limited(seconds: float = 5.0, gigabytes: int = 4) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_PROF, 0)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
         signal.signal(signal.SIGPROF, previous)
-
-
-def _statements(source: str) -> list[ast.stmt]:
-    """The top-level statements of a cell, its magics left out."""
-    lines = ("" if line.startswith(("%", "!")) else line for line in source.splitlines())
-    return ast.parse("\n".join(lines)).body
-
-
-def _defined(source: str) -> set[str]:
-    kinds = ast.FunctionDef | ast.ClassDef
-    return {node.name for node in _statements(source) if isinstance(node, kinds)}

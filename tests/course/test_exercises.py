@@ -13,7 +13,6 @@ with the exercise's name:
 
 import functools
 import re
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -23,24 +22,20 @@ from torch.utils._pytree import tree_leaves
 from course import check
 from course.check import attempt
 from course.check.exercise import EXERCISES
-from tests.course.harness import answers, mistakes, notebook_function, run, survivors
+from course.grading.answers import BOOK, answer, chapter
+from tests.course.harness import answers, cells_of, mistakes, run, solution, survivors
 from tests.course.mutants import makes
-
-BOOK = Path(__file__).parents[2] / "book"
 
 
 @functools.cache
 def load(name):
-    """An exercise's solution and stub from the book, and its answers from this directory.
-
-    The solution stands in the chapter where the chapter goes on with it, else in its own notebook.
-    """
-    own, notebook = answers(name), f"{EXERCISES[name].__module__[-2:]}_*.ipynb"
-    paths = [*BOOK.glob(notebook), *BOOK.glob(f"solutions/{notebook}")]
+    """An exercise's solution and stub from the book, and its answers from this directory."""
+    own, of = answers(name), chapter(int(EXERCISES[name].__module__[-2:]))
+    notebook = cells_of(BOOK / f"{of.name}.ipynb")
     return SimpleNamespace(
         name=name, check=EXERCISES[name], correct=own[name], wrong=own["WRONG"][name],
-        stub=notebook_function("exercise", name, paths[0]), solution=notebook_function("solution", name, *paths),
-        others=[answer for (answer,) in own["ALSO_RIGHT"][name]],
+        stub=answer(notebook, of, name).source, solution=solution(name),
+        others=[other for (other,) in own["ALSO_RIGHT"][name]],
         equivalent=[change for _, *changes in own["EQUIVALENT"][name] for change in changes],
     )  # fmt: skip
 
@@ -78,7 +73,7 @@ def test_right_answers_pass_in_float64_with_a_tenth_of_the_tolerance(exercise, m
 
 
 def test_other_right_answers_pass(exercise):
-    reports = [exercise.check(answer) for answer in exercise.others]
+    reports = [exercise.check(other) for other in exercise.others]
     assert all(report.passed for report in reports), reports
 
 
@@ -100,8 +95,8 @@ def test_each_outcome_of_a_check_leads_to_its_message_or_a_wrong_answer_by_hand_
 
 def test_each_wrong_answer_gets_its_own_message_and_no_other(exercise):
     fragments = {fragment for fragment, _ in exercise.wrong}
-    for fragment, answer in exercise.wrong:
-        report = exercise.check(answer)
+    for fragment, wrong in exercise.wrong:
+        report = exercise.check(wrong)
         assert report.state == "failed"
         assert {text for text in fragments if text in report.message} == {fragment}, report
 

@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from minivit import MultiHeadAttention, attention_weights, scaled_dot_product_attention
+from minivit import MultiHeadAttention, scaled_dot_product_attention
 from minivit.parts import local_mask, window_mask
 
 # batch, heads, queries, keys, d_head, d_value: all different, so that no axis can stand for another
@@ -28,13 +28,6 @@ def test_attention_equals_torch_in_outputs_and_gradients(mask):
     for a, b in zip(*gradients, strict=True):
         assert a.isfinite().all()
         torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-11)
-
-
-def test_weights_of_scores_0_and_log_3_are_a_quarter_and_three_quarters():
-    q = torch.tensor([[2.0, 0.0, 0.0, 0.0]])  # sqrt(d) = 2, so the scores are the first entries
-    k = torch.zeros(2, 4)
-    k[1, 0] = torch.log(torch.tensor(3.0))
-    torch.testing.assert_close(attention_weights(q, k), torch.tensor([[0.25, 0.75]]))
 
 
 def outputs_and_gradients(layer, x, mask):

@@ -8,10 +8,8 @@ import pytest
 import safetensors.torch
 import torch
 
-from minivit.catalogue import create
+from minivit import Preprocess, create, load
 from minivit.files import read, save
-from minivit.loading import load
-from minivit.preprocessing import Preprocess
 from tests.refusals import unchecked
 
 

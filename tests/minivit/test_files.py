@@ -6,10 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from minivit.catalogue import create
+from minivit import Preprocess, create, load
 from minivit.files import atomic_write, save
-from minivit.loading import load
-from minivit.preprocessing import Preprocess
 from minivit.surgery import NoResidualBlock
 from tests.minivit.conftest import full_disk
 from tests.parity import draw
@@ -48,8 +46,7 @@ def test_a_model_comes_back_from_its_file_with_all_it_has(tmp_path, changes, cha
     for key, tensor in model.state_dict().items():
         assert torch.equal(back.state_dict()[key], tensor), key
     images = torch.randn(2, 3, 8, 16)
-    with torch.no_grad():
-        torch.testing.assert_close(back(images), model.eval()(images))
+    torch.testing.assert_close(back(images), model.eval()(images))
 
 
 def test_a_file_does_not_follow_the_model_nor_the_model_the_file(tmp_path):

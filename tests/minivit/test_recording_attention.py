@@ -100,7 +100,6 @@ def test_weights_are_those_made_by_hand_in_nested_records_and_outputs_stay(name,
         assert weights.shape == (B, HEADS, x.shape[1], x.shape[1])
         close(weights, by_hand(x, maps(attention)), exact(name))
         assert weights.max() > 3 / x.shape[1] and weights.min() >= 0
-        torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
         assert weights.requires_grad == grad
 
 

@@ -12,9 +12,8 @@ import torchvision
 from torch import nn
 
 import minivit
+from minivit import record, replace
 from minivit.hooks import uncompiled
-from minivit.recording import record
-from minivit.replacing import replace
 from tests.minivit.test_recording import is_clean
 from tests.parity import draw
 from vitlab.instruments.running import evaluating

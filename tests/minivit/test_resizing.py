@@ -6,10 +6,9 @@ import torchvision
 from PIL import Image
 
 import minivit
+from minivit import Preprocess, ViTConfig
 from minivit.catalogue import MODELS
 from minivit.loading import resized
-from minivit.preprocessing import Preprocess
-from minivit.vit import ViTConfig
 from tests.parity import draw
 from tests.refusals import unchecked
 

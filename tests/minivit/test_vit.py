@@ -8,7 +8,7 @@ import minivit
 from minivit import ViTConfig
 from minivit.catalogue import replace_config
 from minivit.families import build
-from minivit.parts import AttentionPool, local_mask, window_mask
+from minivit.parts import local_mask, window_mask
 from minivit.patches import grid_of
 from minivit.stochastic_depth import StochasticDepth
 from minivit.surgery import Zero
@@ -103,33 +103,6 @@ def test_variants_take_any_grid_and_pass_gradients_to_every_number(changes):
         rows, columns = grid_of(size, model.config.patch_size)
         extra = model.class_token is not None
         assert model.tokens(images).shape == (3, extra + rows * columns, 24)
-
-
-def test_attention_pooling_is_torchs_attention_of_a_learned_query_and_an_mlp():
-    torch.manual_seed(0)
-    pool, torchs = AttentionPool(12, 3, 20).double(), nn.MultiheadAttention(12, 3).double()
-    for p in pool.parameters():
-        nn.init.normal_(p, std=0.5)
-    torchs.batch_first = True
-    with torch.no_grad():  # a query that is not projected: the matrix is the identity
-        torchs.in_proj_weight.copy_(torch.cat([torch.eye(12).double(), pool.kv.weight]))
-        torchs.in_proj_bias.copy_(torch.cat([torch.zeros(12).double(), pool.kv.bias]))
-        torchs.out_proj.load_state_dict(pool.out.state_dict())
-    x = torch.randn(2, 5, 12).double()
-    pooled = torchs(pool.query.reshape(1, 1, 12).expand(2, -1, -1), x, x)[0][:, 0]
-    expected = pooled + pool.mlp(pool.norm(pooled))
-    torch.testing.assert_close(pool(x), expected, rtol=1e-11, atol=1e-11)
-
-
-def test_without_positions_the_order_of_the_patches_is_not_seen_and_with_them_it_is():
-    images = pictures(8, 20)
-    swapped = torch.cat([images[:, :, 4:], images[:, :, :4]], 2)  # the two rows of patches
-    for pool in "class", "mean", "attention":
-        blind = made(pool=pool, removed=["positions"])
-        torch.testing.assert_close(blind(swapped), blind(images), rtol=1e-4, atol=1e-5)
-        for positions in "learned", "sincos1d", "sincos2d":
-            model = made(pool=pool, positions=positions)
-            assert (model(swapped) - model(images)).abs().max() > 1e-2
 
 
 def test_one_block_carries_a_patch_to_those_that_may_attend_to_it_and_no_others():

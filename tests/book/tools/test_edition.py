@@ -148,10 +148,7 @@ def test_in_a_notebook_cells_wait_and_then_run():
 
 def test_a_solution_does_not_replace_what_the_reader_has_written():
     text = "@check.solution\ndef f(x):\n    return 'the book'"
-    for stub, expected in {
-        "raise NotImplementedError": "the book",
-        "return 'mine'": "mine",
-    }.items():
+    for stub, expected in ("raise NotImplementedError", "the book"), ("return 'mine'", "mine"):
         space = {"check": check}
         exec(f"def f(x):\n    {stub}", space)
         exec(text, space)

@@ -37,8 +37,7 @@ def test_a_training_begins_with_a_model_of_another_library(tmp_path, monkeypatch
     model = minivit.load(out)
     expected = convert(source)
     images = torch.randn(2, 3, 16, 16)
-    with torch.no_grad():
-        pooled = [m.norm(m.tokens(images)) for m in (model, expected)]
+    pooled = [m.norm(m.tokens(images)) for m in (model, expected)]
     assert torch.allclose(*pooled, atol=1e-6)
     assert model.config.classes == 10 and model.preprocess.mean == (0.5,) * 3
     assert model.licence.endswith(f"weights of {library}:some/name: Apache-2.0")

@@ -13,8 +13,7 @@ import minivit
 from tests.parity import close, draw
 from tests.vitlab.instruments.models import CLASSES, MODELS, everybodys
 from vitlab.data import load_data
-from vitlab.instruments import batch_maxima, curvature
-from vitlab.instruments.weights import WeightLoss
+from vitlab.instruments import WeightLoss, batch_maxima, curvature
 from vitlab.krylov import plain_attention, random_like
 
 N = 10  # images

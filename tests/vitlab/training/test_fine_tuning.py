@@ -11,9 +11,8 @@ import minivit
 from tests.vitlab.training.small import bright_or_dark, tiny
 from tests.vitlab.training.test_loop import at_step as at_step
 from tests.vitlab.training.test_loop import broken_off
-from vitlab.training import train
+from vitlab.training import Recipe, train
 from vitlab.training.optimiser import freeze, frozen
-from vitlab.training.recipe import Recipe
 from vitlab.training.run import Run
 
 RECIPE = Recipe(steps=12, batch_size=12, learning_rate=1e-2)

@@ -14,8 +14,7 @@ import minivit
 from tests.minivit.conftest import full_disk
 from tests.refusals import assert_refused
 from tests.vitlab.training.small import TINY, bright_or_dark, tiny
-from vitlab.training import Stopped, train
-from vitlab.training.recipe import Recipe
+from vitlab.training import Recipe, Stopped, train
 from vitlab.training.run import Run
 
 AUGMENTED = {"mixup": 0.2, "shift": 0.2, "flip": True, "operations": 2, "cutout": 0.3}
