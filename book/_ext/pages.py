@@ -21,7 +21,6 @@ from sphinx.util.docutils import SphinxRole
 from course.claims.rows import BOOK
 
 MATH = re.compile(r'\(?<span class="math[^>]*>[^<]*</span>[,.;:?!)]+')
-OPTION = re.compile(r'<span class="pre">(?=--)')
 CAPTION = re.compile(r"<figcaption>.*?</figcaption>", re.DOTALL)
 SIDE = re.compile(r"\b(?:Left|Right)\b(?! of\b)|(?<=\()(?:left|right)(?=\))|(?<=; )right(?=,)")
 BELOW = {"Left": "Top", "Right": "Bottom", "left": "top", "right": "bottom"}
@@ -83,7 +82,7 @@ def set_text(app: Sphinx, page: str, template: str, context: dict, doctree: obje
     if "body" in context:  # DPUB-ARIA 1.1 has withdrawn the role that docutils gives
         body = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
         body = MATH.sub(r'<span class="together">\g<0></span>', body)
-        body = OPTION.sub('<span class="pre together">', body)  # not broken after its dashes
+        body = body.replace('<span class="pre">--', '<span class="pre together">--')
         context["body"] = CAPTION.sub(lambda caption: SIDE.sub(both_sides, caption[0]), body)
 
 

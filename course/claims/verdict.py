@@ -14,10 +14,7 @@ from course.claims.rows import Claim, load
 from vitlab.claims.rules import DEPENDS, UNCERTAIN, WORDS, YES, student, word_of
 
 EDGE = 1.05  # an interval within a twentieth of itself of a threshold counts as reaching it
-# Of a card, without its page.
-SHOWN = ("measured", "interval", "readings", "rule", "margin", "verdict")
-
-
+SHOWN = ("measured", "interval", "readings", "rule", "margin", "verdict")  # in text, of a card
 Value = float | Measured | Readings | None
 
 
@@ -109,7 +106,7 @@ def decided(claim: Claim, value: Value) -> Found:
         claim.id,
         claim.rule.printed(mean, claim.format) + unit,
         told,
-        _margin(min(abs(mean - x) for x in claim.rule.thresholds), moved, movers),
+        _margin(min(abs(mean - x) for x in claim.rule.thresholds), moved, " and ".join(movers)),
         claim.rule.decide(centre, moved),
         seeds=tuple(values.tolist()),
         half=given,
@@ -144,9 +141,8 @@ def with_readings(claim: Claim, readings: Readings) -> Found:
     return replace(last, readings=told, verdict=f"{DEPENDS}: {why}")
 
 
-def _margin(distance: float, moved: float, moves: list[str]) -> str:
+def _margin(distance: float, moved: float, movers: str) -> str:
     """How far the nearest threshold is, in steps too coarse for a processor to change."""
-    movers = " and ".join(moves)
     if not moved:
         return f"{movers} do not move the value" if movers else ""
     for times, least in (("over 100", 100), ("25 to 100", 25), ("5 to 25", 5), ("1 to 5", 1)):
