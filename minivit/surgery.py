@@ -150,7 +150,6 @@ def _in_blocks(model: Any) -> list[str]:
 def _names(
     model: Any, part: str, blocks: Collection[int] | None, parts: Collection[str]
 ) -> list[str]:
-    """The names of the modules that a part consists of."""
     if part not in parts:
         kind = type(model).__name__
         raise ValueError(f"expected one of {', '.join(parts)} of a {kind}: got {part!r}")

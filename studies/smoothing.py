@@ -44,7 +44,6 @@ def of_shapes(kind: str) -> Figures:
 
 
 def by_seed(measure: Callable[[str, int], Figures], kind: str) -> Figures:
-    """Lists over the seeds."""
     return over_seeds(measure(kind, seed) for seed in SEEDS)
 
 

@@ -25,7 +25,6 @@ CARD = re.compile(r'(?s)(<details class="verdict [^>]*id="verdict-(\w+)">.*?)</d
 
 @cache
 def verdicts() -> dict[str, Found]:
-    """The verdicts of this build."""
     return harvest()
 
 

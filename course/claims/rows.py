@@ -161,7 +161,6 @@ def load(path: Path = BOOK / "claims.yml") -> Rows:
 
 
 def _claim(fields: dict[str, Any]) -> Claim:
-    """A claim from its fields in the file."""
     setting = fields.get("setting", "")
     if re.search("CIFAR-10|cifar10_", setting):
         fields["setting"] = setting + CIFAR10

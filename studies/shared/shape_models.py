@@ -83,7 +83,6 @@ def new(kind: str) -> Model:
 
 
 def steps_of(kind: str) -> int:
-    """Steps of training."""
     return STEPS[kind.split()[0]]
 
 

@@ -105,7 +105,6 @@ class Rule:
         return [threshold for _, threshold, _ in self.cases]
 
     def apply(self, figure: float) -> str:
-        """The verdict for one figure."""
         for sign, threshold, verdict in self.cases:
             if COMPARE[sign](figure, threshold):
                 return verdict
