@@ -4,9 +4,10 @@ The usual way to invert a representation (Dosovitskiy & Brox 2016): a network le
 image whose tokens it reads, by the squared error on pictures of the training part. It is not told
 the model's weights. Here ridge regression, the ``linear`` decoder, reads each patch off its token
 and the eight around it; the ``network``, two Mixer blocks on whitened tokens, adds what that
-misses. (Two blocks with attention were worse at equal cost, on the ViT and the Mixer tried.) Each
-model gets the same pictures and steps, and one seed; short trainings choose its rate, by the error
-on pictures of the validation part. Measured are the images of ``unwinding_after_a_climb``.
+misses. (With attention in these blocks, 300 steps had a tenth less error on ``cifar10_vit_gap`` at
+twice the cost, and a third more on ``cifar10_mixer``.) Each model gets the same pictures and steps,
+and one seed; short trainings choose its rate, by the error on pictures of the validation part.
+Measured are the images of ``unwinding_after_a_climb``.
 """
 
 from typing import Any
