@@ -32,7 +32,7 @@ from vitlab.krylov import norms
 KINDS = ("vit_gap", "vit_cls", "vit_patch", "vit", "mixer", "feedforward", "attention_only")
 PLACES = 64  # of patches, 8 x 8
 LEARNED_FROM, HELD_OUT = 10_000, 500  # pictures of the training and of the validation part
-LINEAR_FROM = 3000  # of the former: their patches are enough for a map of nine tokens
+EVERY = 3  # one in so many of the former is for the regression; they may stand by class
 FAINTEST = 1e-6  # of the tokens' largest variance: fainter directions are not enlarged further
 BATCH, STEPS, SHORT = 64, 2500, 150  # pictures in a step; steps, and those that choose a rate
 RATES = 3e-4, 1e-3, 3e-3, 1e-2, 3e-2
@@ -67,7 +67,7 @@ def network(tokens: Tensor, pixels: int) -> nn.Sequential:
 
 def decoded(tokens: Parts, patches: Parts) -> tuple[Parts, Parts, Figures]:
     """Patches ``[batch, places, pixels]`` by the regression and by the network; its training."""
-    few, wanted = around(tokens["train"][:LINEAR_FROM]), patches["train"][:LINEAR_FROM]
+    few, wanted = around(tokens["train"][::EVERY]), patches["train"][::EVERY]
     matrix, constant = ridge(few.flatten(0, 1), wanted.flatten(0, 1), RIDGE)
     linear = {k: outputs(lambda x: around(x) @ matrix + constant, x) for k, x in tokens.items()}
     missing, white = {k: patches[k] - linear[k] for k in tokens}, whitened(tokens)
