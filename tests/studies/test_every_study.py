@@ -70,6 +70,7 @@ SURVEYS = {
     "sinks": (["register", "plus one, with an MLP", "sigmoid, 3 x"], dict(SEEDS=ONE, STEPS=2, COUNT=20)),
     "smoothing": (["vit attention", "vit gaussian", "vit convolution", "resnet blur", "resnet plain", "dense vit none", "dense resnet attention",
                    "cifar10_vit_gap", "cifar10_resnet", "longer resnet blur", "more vit none"], dict(SEEDS=range(2), MORE=ONE)),
+    "trained_inverse": (["cifar10_feedforward"], dict(LEARNED_FROM=40, HELD_OUT=4, STEPS=2, SHORT=2)),
     "unwinding": (["digits_vit"], dict(PICTURES=1)),
     "unwinding_after_a_climb": (["cifar10_feedforward"], dict(PICTURES=1, LEARNED_FROM=40, SEARCH=2)),
     "unwinding_from_nearby": (["cifar10_mixer"], dict(NEARBY=1, SEARCH=2)),
