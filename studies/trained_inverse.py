@@ -17,7 +17,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import minivit
-from minivit.hybrid import to_map
 from minivit.mixer import MixerBlock, MixerConfig
 from minivit.patches import patchify
 from studies.runner.survey import Figures, by_row
@@ -26,7 +25,7 @@ from studies.shared.training import optimise, outputs, search
 from studies.unwinding import OTHERS, PICTURES
 from vitlab.calls import activation
 from vitlab.inversion import decibels
-from vitlab.inversion.learned import RIDGE, ridge
+from vitlab.inversion.learned import RIDGE, around, ridge
 from vitlab.krylov import norms
 
 KINDS = ("vit_gap", "vit_cls", "vit_patch", "vit", "mixer", "feedforward", "attention_only")
@@ -37,12 +36,6 @@ FAINTEST = 1e-6  # of the tokens' largest variance: fainter directions are not e
 BATCH, STEPS, SHORT = 64, 2500, 150  # pictures in a step; steps, and those that choose a rate
 RATES = 3e-4, 1e-3, 3e-3, 1e-2, 3e-2
 Parts = dict[str, Tensor]  # for each part of the pictures
-
-
-def around(tokens: Tensor) -> Tensor:
-    """Each patch's token with the eight around it, at the edge with itself again."""
-    square = F.pad(to_map(tokens[:, -PLACES:], 8), (1, 1, 1, 1), mode="replicate")
-    return F.unfold(square, 3).mT  # [batch, places, 9 dim]
 
 
 def whitened(tokens: Parts) -> Parts:
@@ -67,9 +60,13 @@ def network(tokens: Tensor, pixels: int) -> nn.Sequential:
 
 def decoded(tokens: Parts, patches: Parts) -> tuple[Parts, Parts, Figures]:
     """Patches ``[batch, places, pixels]`` by the regression and by the network; its training."""
-    few, wanted = around(tokens["train"][::EVERY]), patches["train"][::EVERY]
+
+    def read(tokens: Tensor) -> Tensor:
+        return around(tokens[:, -PLACES:], 8)
+
+    few, wanted = read(tokens["train"][::EVERY]), patches["train"][::EVERY]
     matrix, constant = ridge(few.flatten(0, 1), wanted.flatten(0, 1), RIDGE)
-    linear = {k: outputs(lambda x: around(x) @ matrix + constant, x) for k, x in tokens.items()}
+    linear = {k: outputs(lambda x: read(x) @ matrix + constant, x) for k, x in tokens.items()}
     missing, white = {k: patches[k] - linear[k] for k in tokens}, whitened(tokens)
 
     def after(steps: int, rate: float) -> tuple[nn.Module, list[float]]:

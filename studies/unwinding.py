@@ -63,8 +63,10 @@ def model_and_images(row: str, others: bool = False) -> tuple[Any, Tensor]:
     else:
         model = minivit.load(name)
         data = "DIGITS" if name.startswith("digits") else "CIFAR10"
-        some = inputs.shuffled(data, 1000).images[OTHERS][:PICTURES] if others else None
-        images = model.preprocess(inputs.pictures(data, PICTURES).images if some is None else some)
+        images = inputs.pictures(data, PICTURES).images
+        if others:
+            images = inputs.shuffled(data, 1000).images[OTHERS][:PICTURES]
+        images = model.preprocess(images)
     return model, images[:: PICTURES // FEW.get(row, PICTURES)]
 
 

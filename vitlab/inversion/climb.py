@@ -3,8 +3,6 @@
 import math
 
 import torch
-import torch.nn.functional as F
-from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
@@ -15,7 +13,7 @@ from minivit.vit import ViT
 from vitlab.boundary import checked
 from vitlab.calls import expect, refuse_training
 from vitlab.inversion.chain import FREED, Chain
-from vitlab.inversion.learned import TokenInverse, ridge
+from vitlab.inversion.learned import TokenInverse, around, ridge
 
 ROUNDS = 2  # of regression: the second one sees where the first one's tokens are wrong
 ROWS = 8  # patches of each picture that a round learns from
@@ -92,19 +90,12 @@ class Climb:
 
     def _features(self, tokens: Tokens, guess: Images | None) -> Tensor:
         """What a patch is read off: [batch, places, features]."""
-        own = tokens[:, -self.places :]
+        own, rows = tokens[:, -self.places :], self.config.grid[0]
         if guess is None:
-            return self._around(own)
+            return around(own, rows)
         missing = own - self._tokens(guess)[:, -self.places :]
         patches = patchify(guess, self.config.patch_size)
-        return torch.cat([self._around(missing), self._around(patches), own], 2)
-
-    def _around(self, tokens: Tokens) -> Tensor:
-        """Each token with the eight around it, at the edge with itself again."""
-        rows, columns = self.config.grid
-        square = rearrange(tokens, "b (r c) d -> b d r c", r=rows)
-        wider = F.pad(square, (1, 1, 1, 1), mode="replicate")
-        return F.unfold(wider, 3).mT  # [batch, places, 9 dim]
+        return torch.cat([around(missing, rows), around(patches, rows), own], 2)
 
     @torch.no_grad()
     def guess(self, tokens: Tokens) -> Images:

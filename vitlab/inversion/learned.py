@@ -1,9 +1,12 @@
 """The inverse of an MLP's ``x + f(x) = y`` on tokens, learned in closed form, then made exact."""
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from minivit.hybrid import to_map
+from minivit.shapes import Tokens
 from minivit.vit import MLP
 from vitlab.inversion.residual import Branch
 from vitlab.inversion.solvers import levenberg_marquardt
@@ -30,6 +33,12 @@ def ridge(rows: Tensor, wanted: Tensor, strength: float) -> tuple[Tensor, Tensor
     matrix = torch.linalg.solve(gram, (standard.mT @ (wanted - typical)).double()).float()
     matrix = matrix / scale[:, None]
     return matrix, typical - mean @ matrix
+
+
+def around(tokens: Tokens, rows: int) -> Tensor:
+    """The tokens of a grid, each with the eight around it, at the edge with itself again."""
+    wider = F.pad(to_map(tokens, rows), (1, 1, 1, 1), mode="replicate")
+    return F.unfold(wider, 3).mT  # [batch, places, 9 dim]
 
 
 class TokenInverse:
