@@ -36,6 +36,8 @@ from vitlab.inversion import (
     noise,
     unwind,
 )
+from vitlab.inversion.solvers import rank_of
+from vitlab.inversion.stem import StemInverse
 from vitlab.krylov import norms
 
 PICTURES = 20
@@ -67,7 +69,8 @@ def model_and_images(row: str, others: bool = False) -> tuple[Any, Tensor]:
         if others:
             images = inputs.shuffled(data, 1000).images[OTHERS][:PICTURES]
         images = model.preprocess(images)
-    return model, images[:: PICTURES // FEW.get(row, PICTURES)]
+    few = PICTURES if others else FEW.get(row, PICTURES)
+    return model, images[:: PICTURES // few]
 
 
 def unwound(row: str) -> Figures:
@@ -171,6 +174,8 @@ def after_a_climb(row: str) -> Figures:
     double = deepcopy(model).double()
     for name, some in ("built on", images), ("others", unseen):
         figures[name] = over_seeds(from_a_climb(climb, double, image) for image in some.split(1))
+        if isinstance(double.patch_embedding, ConvStem):
+            figures[name]["hidden"] = [lost(double.patch_embedding, x) for x in some.split(1)]
     return figures
 
 
@@ -199,8 +204,16 @@ def from_a_climb(climb: Climb, model: Any, image: Tensor) -> Figures:
     }
 
 
+def lost(stem: ConvStem, image: Tensor) -> int:
+    """How many directions of an image closed ReLUs hide."""
+    inverse = StemInverse(stem, (32, 32))
+    every = torch.eye(image.numel()).double().view(-1, *image.shape[1:])
+    rows = inverse.push(image.double(), every, doubt=0).flatten(0, 1)
+    return image.numel() - rank_of(torch.linalg.svdvals(rows), rows.shape)
+
+
 NOT_FOUND = ("cifar10_mixer", "cifar10_vit")
-CLIMBED = ("cifar10_feedforward", "cifar10_vit_patch", "cifar10_mixer")
+CLIMBED = ("cifar10_feedforward", "cifar10_vit_patch", "cifar10_mixer", "cifar10_vit")
 unwinding = by_row("unwinding", unwound, (*TRAINED, *UNTRAINED), digits="")
 inversion_by_descent = by_row("inversion_by_descent", by_descent, TRAINED, digits="")
 unwinding_from_nearby = by_row("unwinding_from_nearby", from_nearby, NOT_FOUND, digits="")

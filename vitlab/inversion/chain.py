@@ -9,9 +9,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from minivit.mixer import Mixer, Mixing
+from minivit.parts import ConvStem
+from minivit.patches import pair
 from minivit.shapes import Images, Tokens
-from minivit.vit import MLP, MultiHeadAttention, PatchEmbedding, ViT, attention_weights
+from minivit.vit import MLP, MultiHeadAttention, ViT, attention_weights
 from vitlab.inversion.residual import Branch, branches
+from vitlab.inversion.stem import StemInverse
 from vitlab.krylov.batches import Operator
 from vitlab.krylov.products import jacobian, linearise
 
@@ -29,6 +32,8 @@ class Chain:
         self.branches = [b for block in model.blocks[: last + 1] for b in branches(block, mask)]
         model.blocks = nn.ModuleList()
         self.model, self.embed = model, model.tokens
+        stem, size = model.patch_embedding, pair(model.config.image_size)
+        self.stem = StemInverse(stem, size) if isinstance(stem, ConvStem) else None
         self._embedded: tuple[Tensor, Tensor] | None = None  # of the last directions
 
     def states(
@@ -50,16 +55,19 @@ class Chain:
         directions: Float[Tensor, "n ..."],
         moved: Tokens | None = None,
         along: Float[Tensor, "tokens dim k"] | None = None,
+        doubt: float = 0.0,
     ) -> tuple[Tokens, Float[Tensor, "tokens dim m"]]:
         """The tokens of one image at a level, and how fast they go along directions from it.
 
         After the first block ``moved`` is added, and ``along`` are directions there: m is n + k.
+        ``doubt`` is for a convolutional stem, whose ReLUs are lines.
         """
-        if self._embedded is None or self._embedded[0] is not directions:
+        if self.stem is not None:
+            pace = self.stem.push(image, directions, doubt)
+        elif self._embedded is None or self._embedded[0] is not directions:
             pace = _each(linearise(self.embed, image).push, directions)
             pace = pace.permute(1, 2, 0).contiguous()
-            linear = isinstance(self.model.patch_embedding, PatchEmbedding)
-            self._embedded = (directions, pace) if linear else None
+            self._embedded = directions, pace
         else:
             pace = self._embedded[1]
         states = self.states(image, level, moved)

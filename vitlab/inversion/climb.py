@@ -27,6 +27,8 @@ FREE, REACH = 8, 0.5  # tokens that are freed, and how far they move, whitened
 BATCH = 50
 TOKENS = 4  # one in so many is for the inverse of the first block's MLP
 
+Maps = list[tuple[Tensor, Tensor]]  # of regressions: matrix and constant
+
 
 @checked
 class Climb:
@@ -44,14 +46,14 @@ class Climb:
         expect(len(pictures) >= 2 * ROWS, f"{2 * ROWS} pictures or more", len(pictures))
         self.config = model.config
         self.places = math.prod(self.config.grid)
-        self.maps: list[tuple[Tensor, Tensor]] = []
+        self.maps: Maps = []
         pictures = pictures.float()
         self.chain = Chain(model, at, torch.float32)
         self.whiten = _whitening(self.chain, pictures)
         generator = torch.Generator().manual_seed(0)
-        self.first: TokenInverse | None = None  # of the first block's MLP, if that comes second
+        self.first: TokenInverse | None = None  # of the first block's MLP, if that is the bottom
         mlp = self.chain.branches[1]
-        if mlp.alone and not mlp.turned:
+        if mlp.alone and not mlp.turned and self.chain.stem is None:
             batches = pictures.split(BATCH)
             states = [torch.stack(self.chain.states(batch, 2)[1:]) for batch in batches]
             some = torch.cat(states, 1)  # [2, pictures, tokens, dim]
@@ -62,17 +64,7 @@ class Climb:
         order = torch.rand(len(pictures), self.places, generator=generator).argsort(1)[:, :ROWS]
         guess = None
         for _ in range(ROUNDS):
-            rows, wanted = list[Tensor](), list[Tensor]()
-            for batch in torch.arange(len(pictures)).split(BATCH):
-                before = None if guess is None else guess[batch]
-                missing = pictures[batch] if before is None else pictures[batch] - before
-                chosen = order[batch, :, None]
-                rows.append(self._features(tokens[batch], before).take_along_dim(chosen, 1))
-                patches = patchify(missing, self.config.patch_size)
-                wanted.append(patches.take_along_dim(chosen, 1))
-            self.maps.append(
-                ridge(torch.cat(rows).flatten(0, 1), torch.cat(wanted).flatten(0, 1), RIDGE)
-            )
+            self.maps.append(self._map(tokens, pictures, order, guess))
             guess = torch.cat([self.guess(batch) for batch in tokens.split(BATCH)])
         assert guess is not None  # for mypy
         error = (guess - pictures).flatten(1).double()
@@ -83,10 +75,31 @@ class Climb:
         # error's covariance.
         self.scale = (vectors * values.sqrt()).flip(1).float()
         self.directions = self.scale.mT.reshape(-1, *pictures.shape[1:])
+        if (stem := self.chain.stem) is not None:
+            stem.learned = stem.doubt(self.scale @ self.scale.mT)
+            with torch.no_grad():
+                embedded = torch.cat([stem.stem(batch) for batch in pictures.split(BATCH)])
+            self.stem_map = self._map(embedded, pictures, order)
+        missing = (tokens[:BATCH] - self._tokens(guess[:BATCH])) @ self.whiten[-1]
+        self.typical = missing.square().mean().sqrt()  # of a guess
 
     def _tokens(self, images: Images) -> Tokens:
         with torch.no_grad():
             return torch.cat([self.chain.states(batch)[-1] for batch in images.split(BATCH)])
+
+    def _map(
+        self, tokens: Tokens, pictures: Images, order: Tensor, guess: Images | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Reads what a guess misses of patches off their tokens, at places in this order."""
+        rows, wanted = list[Tensor](), list[Tensor]()
+        for batch in torch.arange(len(pictures)).split(BATCH):
+            before = None if guess is None else guess[batch]
+            missing = pictures[batch] if before is None else pictures[batch] - before
+            chosen = order[batch, :, None]
+            rows.append(self._features(tokens[batch], before).take_along_dim(chosen, 1))
+            patches = patchify(missing, self.config.patch_size)
+            wanted.append(patches.take_along_dim(chosen, 1))
+        return ridge(torch.cat(rows).flatten(0, 1), torch.cat(wanted).flatten(0, 1), RIDGE)
 
     def _features(self, tokens: Tokens, guess: Images | None) -> Tensor:
         """What a patch is read off: [batch, places, features]."""
@@ -98,10 +111,10 @@ class Climb:
         return torch.cat([around(missing, rows), around(patches, rows), own], 2)
 
     @torch.no_grad()
-    def guess(self, tokens: Tokens) -> Images:
+    def guess(self, tokens: Tokens, maps: Maps | None = None) -> Images:
         """The regression's images, where the climb begins."""
         tokens, images = tokens.float(), None
-        for matrix, constant in self.maps:
+        for matrix, constant in self.maps if maps is None else maps:
             change = self._features(tokens, images) @ matrix + constant
             change = unpatchify(change, self.config.grid, self.config.patch_size)
             images = change if images is None else images + change
@@ -172,7 +185,8 @@ class Climb:
         for some, number in (coarse, steps - FINE), (directions, min(steps, FINE)):
             for _ in range(number):
                 image, by = at(z)
-                tokens, jacobian = chain.jacobian(image, level, some, by, along)
+                doubt = (missing(states(z)).square().mean().sqrt() / self.typical).clamp(max=1)
+                tokens, jacobian = chain.jacobian(image, level, some, by, along, doubt.item())
                 jacobian = (weights[..., None] * (whiten.mT @ jacobian)).flatten(0, 1)
                 gram, r = jacobian.mT @ jacobian, missing(tokens)
                 noise = DAMPING * r.square().mean().sqrt()

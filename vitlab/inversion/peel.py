@@ -22,6 +22,7 @@ WIDER, ALWAYS, MOST = 4.0, 0.002, 0.4  # how far solutions may be from the image
 NEWTON = 8  # steps with an attention branch
 LAST_STEPS = 4  # down to the first block
 NO_IMAGE = 1e-3  # relative distance from an image's tokens, above which they are none's
+BELOW = 1e-6  # zero, of the largest: what no ReLU gives
 REFINED = 1e-13  # relative error, below which Gauss-Newton over all branches ends
 
 Way = tuple[tuple[int, int, int], ...]  # level, solutions found there, which of them was taken
@@ -49,6 +50,7 @@ class Peel:
     def __init__(self, model: ViT, at: str, climb: Climb) -> None:
         self.climb, self.chain = climb, Chain(model, at, torch.float64)
         self.whiten = climb.whiten.double()
+        self.bottom = FREED if self.chain.stem is None else 0
 
     @torch.no_grad()
     def __call__(self, y: Tokens, image: Images) -> None:
@@ -60,6 +62,7 @@ class Peel:
         self.y, self.image = y, image.double()
         self.error = self._error(self.image)
         self.way: Way = ()
+        self.found = False  # the output of a stem, for which no other tokens need be tried
         last = len(self.chain.branches)
         self.off, self._stopped = math.inf, (last, "")
         self.near, moved = image.float(), torch.zeros_like(y.float())
@@ -67,14 +70,14 @@ class Peel:
             self.near, moved = self.climb.freed(self.near, moved, y.float(), last, CLIMB_STEPS)
             self.states = self.chain.states(self.near.double(), last, moved.double())
             waiting, self.tries = [Place(0.0, last, y)], 0
-            while waiting and self.tries < TRIES and self.error > solved(y.dtype):
+            while waiting and self.tries < TRIES and not self._ended:
                 self._down(heapq.heappop(waiting), waiting)
-            if self.error <= solved(y.dtype):
+            if self._ended:
                 break
 
     def _down(self, place: Place, waiting: list[Place]) -> None:
         """Goes on from a place as far as solutions are found, and notes where others were."""
-        while place.level > FREED:
+        while place.level > self.bottom:
             self.tries += 1
             after = self._undone(place)
             if not after:
@@ -83,7 +86,7 @@ class Peel:
                 heapq.heappush(waiting, other)
             place = after[0]
         self.tries += FIRST
-        image = self._first_block(place.x.float())
+        image = self._first_block(place.x) if self.bottom else self._stem(place.x)
         off = self._off(image, place.x)
         if off > NO_IMAGE:
             return self._note(0, f"{off:.1g} off the nearest image's tokens")
@@ -99,6 +102,10 @@ class Peel:
     def stopped(self) -> str:
         """The branch, counted from 0, that ended the way that came farthest, and why."""
         return "branch {}: {}".format(*self._stopped)
+
+    @property
+    def _ended(self) -> bool:
+        return self.found or self.error <= solved(self.y.dtype)
 
     def _error(self, image: Images) -> float:
         return relative_residual(lambda x: self.chain.states(x)[-1], image, self.y).item()
@@ -139,15 +146,27 @@ class Peel:
         Where its MLP comes last, what that read is found token by token, and gives the image from
         which the way along the pixels leads down.
         """
-        image, inverse = self.near, self.climb.first
+        x, image, inverse = x.float(), self.near, self.climb.first
         if inverse is not None:
             before, found = inverse.solve(x[0])
             image = self.climb.nearer(image, before[None], 1, CLIMB_STEPS, found.to(x)[:, None])
         return self.climb.nearer(image, x, FREED, LAST_STEPS).double()
 
+    def _stem(self, x: Tokens) -> Images:
+        """The image of which a convolutional stem computes these, if it does of any."""
+        stem, near, scale = self.chain.stem, self.near.double(), self.climb.scale.double()
+        assert stem is not None  # for mypy
+        alone = x - self.chain.embed(near) + stem.stem(near)  # without positions
+        before = stem.before(alone)
+        if before.amin() < -BELOW * before.amax():
+            return near
+        self.found = True
+        start = self.climb.guess(alone, [self.climb.stem_map]).double()
+        return stem(before, start, scale @ scale.mT)
+
     def _off(self, image: Images, x: Tokens) -> float:
         """How far tokens after the first block are off the image's."""
-        missing = (self.chain.states(image, FREED)[-1] - x).norm(dim=-1)
+        missing = (self.chain.states(image, self.bottom)[-1] - x).norm(dim=-1)
         return (missing / x.norm(dim=-1).median()).max().item()
 
     @torch.no_grad()

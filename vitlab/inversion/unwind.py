@@ -8,6 +8,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from minivit.mixer import Mixer
+from minivit.parts import ConvStem
 from minivit.patches import pair
 from minivit.recording import record
 from minivit.shapes import Images, Tokens
@@ -92,7 +93,7 @@ def unwind(
     error = tokens.new_full((len(tokens),), torch.inf)
     if isinstance(start, Climb):
         climb, start = start, start(tokens)
-        if isinstance(model.patch_embedding, PatchEmbedding):
+        if isinstance(model.patch_embedding, PatchEmbedding | ConvStem):
             image, error, stages = _peeled(Peel(model, at, climb), tokens, start)
             return Unwound(image, tuple(stages), error, tolerance, start)
     near = _states(model, start, tokens, last)
