@@ -69,12 +69,12 @@ def picture(cell: nbformat.NotebookNode, data: dict) -> tuple[str, bytes] | None
 
 @cache
 def thumbnails() -> dict[str, Copy]:
-    """By claim id, the image that its verdict's cell ``shows``, or the last before it, if any."""
+    """By claim id, the image that its verdict's cell ``shows``, or its section's last before it."""
     copies: dict[str, Copy] = {}
     for path in chapters():
-        known: dict[str, tuple[str, str, bytes]] = {}  # by the id of the cell that draws it
-        latest = ""
+        latest, known = "", dict[str, tuple[str, str, bytes]]()  # by the drawing cell
         for cell in cells(path):
+            latest *= cell.cell_type == "code" or not re.search("(?m)^#", cell.source)  # a heading
             for data in display_data(cell):
                 if image := picture(cell, data):
                     latest = cell.id
