@@ -66,8 +66,8 @@ def summary(found: dict[str, Found]) -> str:
     return (
         f"{number['answered']} of {number['claims']} claims have a verdict. Of those that the "
         f"sources state, {refuted} are refuted, and of {opposite} the opposite was seen here. "
-        f"{number['inferred']} more are only implied by a source and counted apart "
-        f"({of_implied}). So are {number['later']} claims of later papers, of which "
+        f"{number['inferred']} are only implied by a source, and so counted apart "
+        f"({of_implied}). There are {number['later']} more claims of later papers, of which "
         f"{number['later-answered']} have a verdict."
     )
 

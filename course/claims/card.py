@@ -1,7 +1,8 @@
 """A claim's card: what a reader needs to cite it, as text and as HTML."""
 
+import re
 import textwrap
-from functools import cache
+from functools import cache, partial
 from html import escape
 
 from course.claims.ledger import Found, harvest
@@ -29,6 +30,7 @@ HEADINGS = {
     "inferred": "Only implied",
     "disputed": "Disputed",
 }
+lowered = partial(re.compile(r"\b(\w{1,2})_([A-Za-z]+|\d)").sub, r"\1<sub>\2</sub>")  # as in W_Q
 FINDING = ("verdict", "open", "measured", "interval", "readings")  # the first lines: what was found
 
 
@@ -99,7 +101,7 @@ def html(
     ``mark`` a word beside the verdict's.
     """
     word = word_of(found.verdict) if found else "open"
-    rows = [(name, escape(text)) for name, text in lines(claim, found)]
+    rows = [(name, lowered(escape(text))) for name, text in lines(claim, found)]
     if found:  # of the interval the heading says that it is one of 95 %
         verdict = f"<strong>{word}</strong>{escape(found.verdict.removeprefix(word))}"
         shown = {"verdict": verdict, "interval": escape(found.interval.replace("(95 %, ", "("))}
@@ -113,7 +115,7 @@ def html(
         f'<details class="verdict {css_class(word)}" id="{anchor}"{about}><summary>'
         f'<span class="verdict-id">{claim.id}</span> '
         f'<strong class="verdict-word">{word}</strong> {marked}'
-        f'<span class="verdict-claim">{escape(claim.statement)}</span></summary>'
+        f'<span class="verdict-claim">{lowered(escape(claim.statement))}</span></summary>'
         f"<dl>{listed}{more}</dl></details>"
     )
 

@@ -9,7 +9,7 @@ from course.claims.rows import BOOK, Amendment, Claim
 from vitlab.claims.rules import WORDS, Rule
 
 CLAIM = Claim(
-    "R01", "Cats < dogs.", "02_attention", "Weight of cats.", "measured", "small", place="page 3", inferred="It speaks of dogs alone.",
+    "R01", "Cats < dogs.", "02_attention", "Cats have W_c.", "measured", "small", place="page 3", inferred="It speaks of dogs alone.",
     rule=Rule.parse({"< 0.5": "holds", "otherwise": "the opposite was seen here: cats weigh more"}), setting="five cats",
     because="Half a dog is by convention little.", one_sided="Nobody asked.", since=date(2026, 11, 20),
     amended=(Amendment(date(2026, 11, 21), "holds if < 0.4", "A scale was wrong.", "refuted"),),
@@ -47,7 +47,7 @@ def test_a_card_is_closed_and_its_line_says_id_word_and_claim():
     assert "only implied" not in card.html(replace(CLAIM, inferred=""), FOUND, "x")
     still_open = card.html(CLAIM, None, "x")
     assert "verdict-open" in still_open and headings(still_open)[0] == "To be measured"
-    assert "Weight of cats." in still_open and "opposite" not in still_open.split("</summary>")[0]
+    assert "W<sub>c</sub>." in still_open and "opposite" not in still_open.split("</summary>")[0]
 
 
 def test_every_word_has_a_colour_by_day_and_by_night():

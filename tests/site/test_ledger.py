@@ -194,7 +194,7 @@ def test_a_chapter_s_verdict_is_a_card_that_opens_without_a_script(trees, found)
 
 def test_numbers_of_pages_are_counted_and_sources_say_who_and_when(page, trees, found):
     number, text = counts(found), page.article.get_text()
-    assert f"{number['inferred']} more are only implied by a source" in text
+    assert f"{number['inferred']} are only implied by a source" in text
     refuted = [n for n, f in found.items() if f.verdict.startswith("refuted")]
     assert f"{sum(not load().claims[n].inferred for n in refuted)} are refuted" in text
     for letter, source in load().sources.items():
