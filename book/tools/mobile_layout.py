@@ -14,6 +14,7 @@ from IPython.core.formatters import BaseFormatter
 from IPython.core.getipython import get_ipython
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 from traitlets import Any, Unicode
 
@@ -87,4 +88,7 @@ def stack(figure: Figure) -> None:
             if ax.get_shared_y_axes().joined(ax, other):
                 ax.tick_params(labelleft=True)
                 ax.set_ylabel(ax.get_ylabel() or other.get_ylabel())
+        for text in ax.texts:
+            if isinstance(text, Annotation) and text.xycoords == "axes fraction" and text.xy[0] > 1:
+                text.xy, text.xyann = (0.5, -0.28), (0.5, -0.14)  # an arrow to the next panel
     figure.set_size_inches(WIDTH, rows * height * min(wider, HIGHER))
