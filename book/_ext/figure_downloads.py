@@ -31,7 +31,7 @@ FIGURE = re.compile(
     re.DOTALL,
 )
 TO_A_FIGURE = {"refdomain": "std", "reftype": "numref", "refexplicit": False, "refwarn": True}
-SENTENCE = re.compile(r".*?[.:?!](?= [A-Z(]|$)|.+")  # the first, or all
+SENTENCE = re.compile(r"(?!Left|Above).{25,}?[.?!](?= [A-Z(]|$)|.+")  # the first, or all
 NUMBER = re.compile(r'<span class="caption-number">(.*?)\s*</span>')
 
 
