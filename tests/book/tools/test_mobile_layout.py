@@ -24,8 +24,7 @@ def test_panels_of_one_row_are_stacked_and_the_figure_stays(columns):
     before = tuple(figure.get_size_inches())
     with Image.open(io.BytesIO(base64.b64decode(encode(figure)))) as narrow:
         assert narrow.format == "WEBP" and narrow.width == 440 < narrow.height
-    assert tuple(figure.get_size_inches()) == before
-    assert plt.get_fignums() == [figure.number]
+    assert tuple(figure.get_size_inches()) == before and plt.get_fignums() == [figure.number]
 
 
 def test_other_figures_are_left_alone():
@@ -64,7 +63,8 @@ def test_images_become_two_rows_a_colour_bar_is_no_panel_and_shared_axes_get_lab
     assert {ax.get_subplotspec().rowspan.start for ax in axes} == {0, 1}
     figure, (first, second) = plt.subplots(1, 2, sharey=True, figsize=(8, 3))
     first.set_ylabel("accuracy")
+    arrow = first.annotate("", (1.3, 0.5), (1.1, 0.5), "axes fraction", arrowprops={})
     stack(figure)
-    assert second.get_ylabel() == "accuracy"
+    assert second.get_ylabel() == "accuracy" and arrow.xy[1] < arrow.xyann[1] < 0
     assert second.yaxis.get_tick_params()["labelleft"]
     assert first.get_subplotspec().rowspan != second.get_subplotspec().rowspan
