@@ -42,7 +42,7 @@ def dark(image: Image.Image) -> Image.Image:
 def write(image: Image.Image, file: Path) -> None:
     """Writes the layer as WebP, in the shorter of two ways."""
     layer, ways = dark(image), []
-    for options in ({"lossless": True}, {"quality": 70}):
+    for options in ({"lossless": True}, {"quality": 60, "method": 6}):
         layer.save(stream := io.BytesIO(), "WEBP", **options)
         ways.append(stream.getvalue())
     file.write_bytes(min(ways, key=len))

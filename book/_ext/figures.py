@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from book._ext.chapters import names, notebook
-from book._ext.dark import flat, is_chart
+from book._ext.dark import flat
 from book._ext.edition import address
 from book._ext.pages import html, when_built
 from book.tools.notebooks import cells, display_data, figure_name, of_the_book, outputs, read
@@ -33,28 +33,22 @@ class Copy(NamedTuple):
 
     file: str
     alt: str
-    width: int
-    height: int
     webp: bytes
-    chart: bool
 
     def tag(self, folder: str, attributes: str = "") -> str:
-        attributes += "data-chart " * self.chart
-        return (
-            f'<img {attributes}src="{folder}/{self.file}" alt="{escape(self.alt)}" '
-            f'width="{self.width}" height="{self.height}" loading="lazy">'
-        )
+        shown = f'src="{folder}/{self.file}" alt="{escape(self.alt)}" loading="lazy"'
+        return f"<img {attributes}{shown}>"
 
 
 @cache
-def scaled(name: str, alt: str, file: bytes, widest: int) -> Copy:
+def scaled(name: str, alt: str, file: bytes, widest: int, form: str = "") -> Copy:
     """An image on white ground, no wider than so many pixels, to be written into ``STORED``."""
     with Image.open(io.BytesIO(file)) as image:
         paper = flat(image)
     paper.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
     out = io.BytesIO()
     paper.save(out, "WEBP", quality=70, method=4)
-    COPIES.append(Copy(f"{name}-{widest}.webp", alt, *paper.size, out.getvalue(), is_chart(paper)))
+    COPIES.append(Copy(f"{name}-{widest}{form}.webp", alt, out.getvalue()))
     return COPIES[-1]
 
 
@@ -111,16 +105,13 @@ class StoredImage(SphinxDirective):
         self.env.note_dependency(str(notebook(chapter)))
         cell = find(chapter, name)
         alt, file = next(filter(None, (picture(cell, data) for data in display_data(cell))))
-        anchor = figure_name(cell)
         up = "../" * self.env.docname.count("/")
         page = address(f"book/{chapter}", f"{up}book/{chapter}.html")
-        image = scaled(f"{chapter[:2]}-{name}", alt, file, WIDEST).tag(up + STORED)
-        narrows = (o.metadata["narrow"] for o in cell.outputs if "narrow" in o.metadata)
-        if self.env.docname != "index" and (narrow := next(narrows, "")):  # it has the wide form
-            small = scaled(f"{chapter[:2]}-{name}-narrow", alt, base64.b64decode(narrow), WIDEST)
-            source = f'<source media="(max-width: 40rem)" srcset="{up}{STORED}/{small.file}">'
-            image = f"<picture>{source}{image}</picture>"
-        return [html(f'<a href="{page}#{anchor}">{image}</a>' if page else image)]
+        copy = f"{chapter[:2]}-{name}"
+        image = scaled(copy, alt, file, WIDEST).tag(up + STORED)
+        for narrow in (o.metadata["narrow"] for o in cell.outputs if "narrow" in o.metadata):
+            scaled(copy, alt, base64.b64decode(narrow), WIDEST, "-narrow")
+        return [html(f'<a href="{page}#{figure_name(cell)}">{image}</a>' if page else image)]
 
 
 def find(chapter: str, name: str) -> nbformat.NotebookNode:

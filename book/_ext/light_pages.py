@@ -20,11 +20,10 @@ from book._ext.pages import when_built
 
 STATIC = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
 SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")  # only the search page searches
-UNUSED = ("scripts/fontawesome.js*", "vendor/fontawesome/webfonts/*", "**/*.map")
+UNUSED = ("scripts/fontawesome.js*", "vendor/*/webfonts/*", "**/*.map", "**/*.[mp]o", "stills/*")
 HEAVY = 100_000  # bytes of a PNG from which on its page shows it with less than all its detail
 FRAMES = "querySelectorAll(&#x27;img&#x27;)"  # which a slider shows one of
-DRAWN = re.compile("[0-9a-f]{64}|.*-640")  # the name of what a notebook drew, and of a copy
-FRONT = re.compile("index<img src=.*-640")  # a copy on the front page that is no chart
+DRAWN = re.compile("[0-9a-f]{64}")  # the name of what a notebook drew
 PLAIN = re.compile(r'<span class="(?:n|nn|nx|p|pm|w)">([^<]*)</span>')  # has the colour of all code
 BLANK = re.compile(r"(?s)(<(pre|script|style|textarea)\b.*?</\2>)|\s*<!--[^\[].*?-->|\n\s+")
 PRINTED = re.compile(r'(?s)<div id="jb-print-docs-body".*?(?=<div id="searchbox">)')
@@ -42,9 +41,7 @@ ICON_RULES = re.compile(
 
 def lighten(html: str, page: Path) -> str:
     """A page without what it does not use, with its images' sizes; a light page stays as it is."""
-    unused = ["fontawesome.js"]
-    if page.name != "search.html":
-        unused += SEARCH
+    unused = ["fontawesome.js", *(() if page.name == "search.html" else SEARCH)]
     html = SCRIPT.sub(lambda tag: "" if tag[1].endswith(tuple(unused)) else tag[0], html)
     # Sphinx, docutils and the theme each write one.
     before, viewport, after = html.partition('<meta name="viewport"')
@@ -86,8 +83,8 @@ def picture(page: Path) -> Callable[[re.Match], str]:
 
     def change(tag: re.Match) -> str:
         nonlocal first
-        wait, first = "" if first else ' loading="lazy"', False
-        if "width=" in tag[0] and not FRONT.match(page.stem + tag[0]):
+        wait, first = "" if first and "lazy" not in tag[0] else ' loading="lazy"', False
+        if "width=" in tag[0]:
             return tag[0]
         attributes = re.sub(' (width|height|loading)="[^"]*"', "", tag[0].removeprefix("<img"))
         source = re.search(r'\bsrc="([^"]+)"', tag[0])[1]
@@ -106,30 +103,38 @@ def picture(page: Path) -> Callable[[re.Match], str]:
             attributes = attributes.replace(file.name, f"{file.stem}.webp")
         image = f"<img {size(file)}{wait}{attributes}"
         narrow = narrow_form(file)
-        if narrow.exists():
+        if narrow.exists() and page.stem != "index":  # which has the wide form
             image = (
                 f'<picture><source media="(max-width: 40rem)" srcset="'
                 f'{source.replace(file.name, narrow.name)}" {size(narrow)}>{image}</picture>'
             )
         if file.suffix == ".svg":
             return image
-        night = file.with_name(f"{file.stem}-dark.webp")
-        with Image.open(file) as drawn:
-            if is_chart(drawn):
-                return image.replace("<img ", "<img data-chart ")
-            if not frame and not DRAWN.fullmatch(file.stem):
-                return image
-            write(drawn, night)
-        if narrow.exists():
-            with Image.open(narrow) as drawn:
-                write(drawn, narrow_form(night))
+        if (night := layer_of(file)) is None:
+            return image.replace("<img ", "<img data-chart ")
+        if file.suffix == ".png" and not DRAWN.fullmatch(file.stem):
+            return image
         layer = image.replace(file.stem, night.stem).replace(' hidden style="display:none"', "")
         layer = re.sub(r' alt="[^"]*"', ' alt=""', layer)
         lazy = "" if wait else ' loading="lazy"'
-        layer = layer.replace("<img ", f'<img class="only-dark" aria-hidden="true"{lazy} ')
+        layer = re.sub("<img (?!.*class)", '<img class="" ', layer)
+        layer = layer.replace('class="', f'aria-hidden="true"{lazy} class="only-dark ')
         return f'<span class="layers">{image}{layer}</span>'
 
     return change
+
+
+@cache
+def layer_of(file: Path) -> Path | None:
+    """Writes what a dark page lays over an image, in both its forms; a chart needs none."""
+    night = file.with_name(f"{file.stem}-dark.webp")
+    for form, target in ((file, night), (narrow_form(file), narrow_form(night))):
+        if form.exists():
+            with Image.open(form) as drawn:
+                if form == file and is_chart(drawn):
+                    return None
+                write(drawn, target)
+    return night
 
 
 def size(file: Path) -> str:
@@ -144,14 +149,12 @@ def finish(app: Sphinx) -> None:
     site = Path(app.outdir)
     for page in site.rglob("*.html"):
         if "_static" not in page.relative_to(site).parts:
-            html = page.read_text(encoding="utf-8")
-            page.write_text(lighten(html, page), encoding="utf-8")
+            page.write_text(lighten(page.read_text("utf-8"), page), "utf-8")
     for pattern in UNUSED:
         for file in (site / "_static").glob(pattern):
             file.unlink()
     for sheet in (site / "_static/styles").glob("*.css"):
-        rules = sheet.read_text(encoding="utf-8")
-        sheet.write_text(ICON_RULES.sub("", rules), encoding="utf-8")
+        sheet.write_text(ICON_RULES.sub("", sheet.read_text("utf-8")), "utf-8")
 
 
 def setup(app: Sphinx) -> None:

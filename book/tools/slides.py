@@ -37,8 +37,8 @@ def build(out: Path = OUT) -> None:
     for name, file in npm.files_of(REVEAL, SHA512, TAKEN):
         (out / "reveal" / name).parent.mkdir(parents=True, exist_ok=True)
         (out / "reveal" / name).write_bytes(file)
-    for shared in ("live", "stills"):
-        shutil.copytree(SITE / "_static" / shared, out / shared)
+    for shared in (SITE / "_static/live", BOOK / "_static/stills"):
+        shutil.copytree(shared, out / shared.name)
     colours = COLOURS.findall((BOOK / "_static/book.css").read_text(encoding="utf-8"))
     look = (SOURCES / "slides.css").read_text(encoding="utf-8")
     (out / "slides.css").write_text("\n".join([*colours, look]), encoding="utf-8")
