@@ -57,6 +57,12 @@ addEventListener("DOMContentLoaded", () => {
   });
 });
 
+// A figure, tapped, opens in its full size.
+addEventListener("click", ({ target }) => {
+  const full = target.closest?.("figure img") && target.closest("figure").querySelector(".take [download$='.png']");
+  if (full) location = full.href;
+});
+
 // The button under a figure copies its citation, and says that it has.
 addEventListener("DOMContentLoaded", () => {
   if (!window.ClipboardJS) return;
