@@ -7,7 +7,8 @@ resort, the search to the pixels, begins at the image plus noise: where it arriv
 it. ``unwinding_after_a_climb``: the start is an image that ``Climb`` finds from the same tokens,
 after it has seen 3,000 pictures of the training set; for the 20 images that were looked at while it
 was built, and for 20 others, that were named before the code that they were measured with (the
-first 40 others have been seen since).
+first 40 others have been seen since). Where a stem's ReLUs hide directions of an image, it cannot
+come back, and is only counted.
 """
 
 import math
@@ -55,8 +56,8 @@ SEARCH = 4000  # steps of L-BFGS, as many as unwind takes
 LEARNED_FROM = 3000  # pictures
 
 
-def model_and_images(row: str, others: bool = False) -> tuple[Any, Tensor]:
-    """A row's model, and images that it has not seen, ``[batch, channels, height, width]``."""
+def model_and_images(row: str, which: str = "few") -> tuple[Any, Tensor]:
+    """A row's model, and images that it has not seen: a few of 20, "all" of them, or "others"."""
     name, _, untrained = row.partition(" ")
     if untrained:
         torch.manual_seed(0)
@@ -66,17 +67,16 @@ def model_and_images(row: str, others: bool = False) -> tuple[Any, Tensor]:
         model = minivit.load(name)
         data = "DIGITS" if name.startswith("digits") else "CIFAR10"
         images = inputs.pictures(data, PICTURES).images
-        if others:
+        if which == "others":
             images = inputs.shuffled(data, 1000).images[OTHERS][:PICTURES]
         images = model.preprocess(images)
-    few = PICTURES if others else FEW.get(row, PICTURES)
-    return model, images[:: PICTURES // few]
+    return model, images[:: PICTURES // FEW.get(row, PICTURES) if which == "few" else 1]
 
 
 def unwound(row: str) -> Figures:
     figures = led_back(*model_and_images(row))
     if row in TRAINED and row not in NOT_ALL:
-        figures["others"] = led_back(*model_and_images(row, others=True))["exact"]
+        figures["others"] = led_back(*model_and_images(row, "others"))["exact"]
     return figures
 
 
@@ -162,8 +162,8 @@ def from_nearby(row: str) -> Figures:
 
 def after_a_climb(row: str) -> Figures:
     """How near the climb comes to each image, and unwinding from there; CPU seconds of both."""
-    model, images = model_and_images(row)
-    _, unseen = model_and_images(row, others=True)
+    model, images = model_and_images(row, "all")
+    _, unseen = model_and_images(row, "others")
     known = images.flatten(1)[:, None] == unseen.flatten(1)
     assert not known.all(2).any(), "the others are others"
     pictures = model.preprocess(inputs.pictures("CIFAR10", LEARNED_FROM, "train").images)
@@ -173,9 +173,11 @@ def after_a_climb(row: str) -> Figures:
     figures: Figures = {"learned": round(time.process_time() - begin)}
     double = deepcopy(model).double()
     for name, some in ("built on", images), ("others", unseen):
+        if isinstance(double.patch_embedding, ConvStem):  # what is hidden is not looked for
+            hidden = [lost(double.patch_embedding, image) for image in some.split(1)]
+            figures[f"{name}, hidden"] = hidden
+            some = some[[not number for number in hidden]]
         figures[name] = over_seeds(from_a_climb(climb, double, image) for image in some.split(1))
-        if isinstance(double.patch_embedding, ConvStem):
-            figures[name]["hidden"] = [lost(double.patch_embedding, x) for x in some.split(1)]
     return figures
 
 

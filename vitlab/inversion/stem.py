@@ -45,8 +45,9 @@ class StemInverse:
 
     def before(self, tokens: Tokens) -> Float[Tensor, "places dim"]:
         """What the last ReLU gave, for the tokens of one image without positions."""
-        projection = self.stem.projection
-        return torch.linalg.solve(projection.weight[..., 0, 0], (tokens[0] - projection.bias).mT).mT
+        last = self.stem.projection
+        assert last.bias is not None  # for mypy
+        return torch.linalg.solve(last.weight[..., 0, 0], (tokens[0] - last.bias).mT).mT
 
     @torch.no_grad()
     def __call__(
