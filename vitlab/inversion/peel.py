@@ -15,7 +15,7 @@ from vitlab.inversion.rows import SOLVED, row_solutions
 from vitlab.inversion.solvers import relative_residual, solved
 
 CLIMBS, CLIMB_STEPS = 5, 2  # how often an image is brought nearer, and by how many steps
-TRIES = 25  # branches that are undone before the next
+TRIES = 60  # branches that are undone before the next
 FIRST = 8  # tries that the first block counts for
 STARTS = 10  # for the solutions of a mixing
 WIDER, ALWAYS, MOST = 4.0, 0.002, 0.4  # how far solutions may be from the image's states
