@@ -13,6 +13,7 @@ from vitlab.inversion.climb import Climb
 from vitlab.inversion.folds import solutions
 from vitlab.inversion.rows import SOLVED, row_solutions
 from vitlab.inversion.solvers import relative_residual, solved
+from vitlab.inversion.stem import CLOSED
 
 CLIMBS, CLIMB_STEPS = 5, 2  # how often an image is brought nearer, and by how many steps
 TRIES = 60  # branches that are undone before the next
@@ -22,7 +23,6 @@ WIDER, ALWAYS, MOST = 4.0, 0.002, 0.4  # how far solutions may be from the image
 NEWTON = 8  # steps with an attention branch
 LAST_STEPS = 4  # down to the first block
 NO_IMAGE = 1e-3  # relative distance from an image's tokens, above which they are none's
-BELOW = 1e-6  # zero, of the largest: what no ReLU gives
 REFINED = 1e-13  # relative error, below which Gauss-Newton over all branches ends
 
 Way = tuple[tuple[int, int, int], ...]  # level, solutions found there, which of them was taken
@@ -158,7 +158,7 @@ class Peel:
         assert stem is not None  # for mypy
         alone = x - self.chain.embed(near) + stem.stem(near)  # without positions
         before = stem.before(alone)
-        if before.amin() < -BELOW * before.amax():
+        if before.amin() < -CLOSED * before.amax():
             return near
         self.found = True
         start = self.climb.guess(alone, [self.climb.stem_map]).double()

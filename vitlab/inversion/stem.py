@@ -12,7 +12,7 @@ from minivit.shapes import Images, Tokens
 
 STEPS, LAST = 24, 4  # by lines, and of Newton's method
 DOUBT = 0.03  # of what is missing, squared, that a step takes for noise
-CLOSED = 1e-9  # of the largest, below which a unit of the last layer is closed
+CLOSED = 1e-6  # of the largest, below which a unit of the last layer is closed: above rounding
 SMALLEST = 1e-15  # standard deviation
 KNOWN = 1e-16  # variance of a unit of the last layer that is known
 MISSING = 1e-7  # relative, at which steps end: all ReLUs are right

@@ -12,8 +12,7 @@ from vitlab.inversion import hidden_directions
 from vitlab.inversion.stem import StemInverse, line
 
 
-def stem(dim, seed=0):
-    """Sees images of one channel; a patch has 16 numbers, and a token ``dim``."""
+def stem(dim, seed):
     torch.manual_seed(seed)
     made = draw(ConvStem(4, dim, channels=1)).double().eval().requires_grad_(False)
     for norm in made.layers[1], made.layers[4]:
@@ -38,7 +37,8 @@ def test_an_image_comes_back_from_afar_where_no_direction_is_hidden(seed):
     whole, image = stem(128, seed), random(1, 1, 12, 12, seed=seed)
     assert not len(hidden_directions(whole, image))
     start = image + 0.3 * random(*image.shape, seed=seed + 9)
-    covariance = 0.3**2 * torch.eye(144).double()
-    inverse = StemInverse(whole, (12, 12))
-    back = inverse(inverse.before(whole(image)), start, covariance)
-    assert relative(start, image) > 0.2 and relative(back, image) < 1e-9
+    inverse, eye = StemInverse(whole, (12, 12)), torch.eye(144).double()
+    target = inverse.before(whole(image))
+    rounding = 1e-8 * target.amax() * random(*target.shape, seed=seed)  # where there were zeros
+    for wrong, most in (0, 1e-9), (rounding, 1e-5):
+        assert relative(inverse(target + wrong, start, 0.09 * eye), image) < most
