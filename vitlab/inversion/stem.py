@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from minivit.parts import ConvStem
 from minivit.shapes import Images, Tokens
+from vitlab.calls import expect
 
 STEPS, LAST = 24, 4  # by lines, and of Newton's method
 DOUBT = 0.03  # of what is missing, squared, that a step takes for noise
@@ -31,6 +32,7 @@ class StemInverse:
     """
 
     def __init__(self, stem: ConvStem, size: tuple[int, int]) -> None:
+        expect(len(stem.layers) == 6, "a stem for patches of 4 x 4", f"{len(stem.layers)} layers")
         first, norm1, _, second, norm2, _ = stem.layers
         w1, w2 = _normed(first, norm1), _normed(second, norm2)
         self.stem, self.size = stem, size

@@ -42,3 +42,5 @@ def test_an_image_comes_back_from_afar_where_no_direction_is_hidden(seed):
     rounding = 1e-8 * target.amax() * random(*target.shape, seed=seed)  # where there were zeros
     for wrong, most in (0, 1e-9), (rounding, 1e-5):
         assert relative(inverse(target + wrong, start, 0.09 * eye), image) < most
+    with pytest.raises(ValueError, match="expected a stem for patches of 4 x 4: got 9 layers"):
+        StemInverse(ConvStem(8, 128, channels=1), (16, 16))
