@@ -174,7 +174,8 @@ def after_a_climb(row: str) -> Figures:
     double = deepcopy(model).double()
     for name, some in ("built on", images), ("others", unseen):
         if isinstance(double.patch_embedding, ConvStem):  # what is hidden is not looked for
-            hidden = [lost(double.patch_embedding, image) for image in some.split(1)]
+            stem = StemInverse(double.patch_embedding, (32, 32))
+            hidden = [lost(stem, image) for image in some.split(1)]
             figures[f"{name}, hidden"] = hidden
             some = some[[not number for number in hidden]]
         figures[name] = over_seeds(from_a_climb(climb, double, image) for image in some.split(1))
@@ -206,11 +207,10 @@ def from_a_climb(climb: Climb, model: Any, image: Tensor) -> Figures:
     }
 
 
-def lost(stem: ConvStem, image: Tensor) -> int:
+def lost(stem: StemInverse, image: Tensor) -> int:
     """How many directions of an image closed ReLUs hide."""
-    inverse = StemInverse(stem, (32, 32))
     every = torch.eye(image.numel()).double().view(-1, *image.shape[1:])
-    rows = inverse.push(image.double(), every, doubt=0).flatten(0, 1)
+    rows = stem.push(image.double(), every, doubt=0).flatten(0, 1)
     return image.numel() - rank_of(torch.linalg.svdvals(rows), rows.shape)
 
 

@@ -165,7 +165,7 @@ class Peel:
         return stem(before, start, scale @ scale.mT)
 
     def _off(self, image: Images, x: Tokens) -> float:
-        """How far tokens after the first block are off the image's."""
+        """How far tokens at the bottom are off the image's."""
         missing = (self.chain.states(image, self.bottom)[-1] - x).norm(dim=-1)
         return (missing / x.norm(dim=-1).median()).max().item()
 
