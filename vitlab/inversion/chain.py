@@ -31,7 +31,7 @@ class Chain:
         last = int(at.removeprefix("blocks."))
         self.branches = [b for block in model.blocks[: last + 1] for b in branches(block, mask)]
         model.blocks = nn.ModuleList()
-        self.model, self.embed = model, model.tokens
+        self.model, self.embed, self.dtype = model, model.tokens, dtype
         stem, size = model.patch_embedding, pair(model.config.image_size)
         self.stem = StemInverse(stem, size) if isinstance(stem, ConvStem) else None
         self._embedded: tuple[Tensor, Tensor] | None = None  # of the last directions

@@ -24,6 +24,7 @@ NEWTON = 8  # steps with an attention branch
 LAST_STEPS = 4  # down to the first block
 NO_IMAGE = 1e-3  # relative distance from an image's tokens, above which they are none's
 REFINED = 1e-13  # relative error, below which Gauss-Newton over all branches ends
+SMALL = 1e-12  # of the Jacobian's norm, its damping
 
 Way = tuple[tuple[int, int, int], ...]  # level, solutions found there, which of them was taken
 
@@ -173,24 +174,23 @@ class Peel:
     def refined(self, image: Images, y: Tokens) -> tuple[Images, float]:
         """The image after Gauss-Newton steps over all branches at once, and its tokens' error.
 
-        The directions are those of float32, what is missing that of float64.
+        What is missing is that of float64, and so are the directions where float32's do not do.
         """
-        directions = torch.eye(image.numel()).view(-1, *image.shape[1:])
-        error, chain = self._error(image), self.climb.chain
-        for _ in range(3):
-            begin = error
-            _, pace = chain.jacobian(image.float(), len(chain.branches), directions)
+        directions = torch.eye(image.numel()).to(image).view(-1, *image.shape[1:])
+        error, last = self._error(image), len(self.chain.branches)
+        for chain in (self.climb.chain, self.chain, self.chain):
+            _, pace = chain.jacobian(image.to(chain.dtype), last, directions.to(chain.dtype))
             jacobian = pace.flatten(0, 1).double()
-            gram = jacobian.mT @ jacobian
-            gram.diagonal().add_(1e-15 * gram.diagonal().mean())
-            factor = torch.linalg.cholesky(gram)
+            small = SMALL * torch.linalg.matrix_norm(jacobian) * torch.eye(image.numel()).to(image)
+            q, triangle = torch.linalg.qr(torch.cat([jacobian, small]))
             while error > REFINED:
                 missing = (y - self.chain.states(image)[-1]).flatten()
-                step = torch.cholesky_solve((jacobian.mT @ missing)[:, None], factor)
-                reached = self._error(image + step.view_as(image))
+                step = (q[: len(missing)].mT @ missing)[:, None]
+                step = torch.linalg.solve_triangular(triangle, step, upper=True).view_as(image)
+                reached = self._error(image + step)
                 if not reached < error / 2:
                     break
-                image, error = image + step.view_as(image), reached
-            if error <= REFINED or not error < begin:
+                image, error = image + step, reached
+            if error <= solved(y.dtype):
                 break
         return image, error

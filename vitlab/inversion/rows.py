@@ -11,12 +11,13 @@ from minivit.shapes import Tokens
 from vitlab.inversion.folds import APART, SAME, SLACK
 from vitlab.inversion.residual import ROW_STEPS, Branch
 from vitlab.inversion.solvers import Preimage, levenberg_marquardt
-from vitlab.krylov.batches import norms
+from vitlab.krylov.batches import norms, random_like
 from vitlab.krylov.products import jacobian
 
 SOLVED = 1e-8  # relative residual of a row
 DIRECTIONS = 2  # in which a row's other solutions are looked for
 FARTHER = 4.0  # times its squared distance, beyond which another solution is not looked for
+STUCK, DRAWS = 4, 16  # rows, at most, that are begun again, and from how many starts
 OTHERS = 4  # rows whose other solution is offered, alone and of the first three in pairs
 
 Rows = Float[Tensor, "n m"]
@@ -28,7 +29,8 @@ def row_solutions(
 ) -> list[Tokens]:
     """What a branch turned into the tokens ``y`` of one image, the nearest first.
 
-    None if a row was not found. A row's other solutions are across its nearest folds, as in
+    Rows that were not found are begun again around the start, as far away as the others were found;
+    none if one is lost all the same. A row's other solutions are across its nearest folds, as in
     :func:`~vitlab.inversion.folds.solutions`; the nearest of all by whitened distance is taken, and
     after it come those where one or two rows are the next nearest.
     """
@@ -42,9 +44,17 @@ def row_solutions(
         return found, far.masked_fill(~(found.residual < SOLVED), torch.inf)
 
     found, far = solve(torch.arange(len(ys)), starts)
+    x, stuck = found.x, far.isinf().nonzero()[:, 0]
+    if len(stuck) > STUCK:
+        return []
+    if len(stuck):
+        spread = (far[far < torch.inf].mean() / ys.shape[1]).sqrt()
+        drawn = spread * random_like(starts.expand(DRAWS, -1, -1)) @ torch.linalg.inv(whiten)
+        found, reached = solve(stuck.repeat(DRAWS), (starts + drawn)[:, stuck].flatten(0, 1))
+        far[stuck], nearest = reached.view(DRAWS, -1).min(0)
+        x[stuck] = found.x.unflatten(0, (DRAWS, -1))[nearest, torch.arange(len(stuck))]
     if far.isinf().any():
         return []
-    x = found.x
     others = list[tuple[float, int, Tensor]]()  # how much farther, which row, what instead
     for start in _across(branch, x):
         beyond = ((start - starts) @ whiten).square().sum(1)

@@ -14,6 +14,7 @@ from vitlab.calls import expect
 STEPS, LAST = 24, 4  # by lines, and of Newton's method
 DOUBT = 0.03  # of what is missing, squared, that a step takes for noise
 CLOSED = 1e-6  # of the largest, below which a unit of the last layer is closed: above rounding
+FAINT = 1e-6  # of the largest singular value, below which rounded tokens tell nothing
 SMALLEST = 1e-15  # standard deviation
 KNOWN = 1e-16  # variance of a unit of the last layer that is known
 MISSING = 1e-7  # relative, at which steps end: all ReLUs are right
@@ -95,7 +96,8 @@ class StemInverse:
             slopes = self._slopes((self.stem.layers[:2](image)[0] > 0).to(image))
             rows = slopes.new_zeros(*slopes.shape[:2], image.numel() + 1)
             rows.scatter_(2, self.seen[:, None].expand_as(slopes), slopes)
-            step = torch.linalg.lstsq(rows[known][:, 1:], missing(image)[:, None]).solution
+            rows = rows[known][:, 1:]
+            step = torch.linalg.lstsq(rows, missing(image)[:, None], rcond=FAINT).solution
             nearer = image + step.view_as(image)
             if not missing(nearer).norm() < missing(image).norm() / 2:
                 break

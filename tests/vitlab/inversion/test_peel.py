@@ -13,6 +13,7 @@ from vitlab.inversion.learned import TokenInverse
 from vitlab.inversion.peel import Peel
 from vitlab.inversion.residual import branches
 from vitlab.inversion.rows import row_solutions
+from vitlab.inversion.solvers import levenberg_marquardt
 from vitlab.krylov.products import jacobian
 
 SIZES = {"image_size": 8, "patch_size": 2, "channels": 1, "dim": 12, "depth": 2}
@@ -75,6 +76,18 @@ def test_solutions_across_folds_are_found_and_the_nearest_is_first(kind):
             assert relative(other + branch(other), y) < 1e-8
         several += len(found) > 1
     assert several > 2
+
+
+def test_rows_that_one_start_does_not_solve_are_solved_from_others_around_it():
+    branch = branches(mixer().blocks[0])[1]
+    branch.part.down.weight *= 3
+    for seed in range(4):
+        x = random(1, 16, 12, seed=seed)
+        y, near = x + branch(x), x + random(1, 16, 12, seed=seed + 100)
+        once = levenberg_marquardt(branch.by_row, branch.rows(y), branch.rows(near), 200, 1e-3)
+        assert 0 < (once.residual > 1e-8).sum() < 4
+        found = row_solutions(branch, y, near, torch.eye(12).double())[0]
+        assert relative(found + branch(found), y) < 1e-12
 
 
 def test_newton_says_where_it_ends_if_there_is_no_solution():
