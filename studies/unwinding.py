@@ -4,17 +4,11 @@
 minutes; and 20 others, where all of these come back. ``inversion_by_descent``: how near gradient
 descent comes to the same images. ``unwinding_from_nearby``: where images are not found, the last
 resort, the search to the pixels, begins at the image plus noise: where it arrives, the tokens hold
-it. ``unwinding_after_a_climb``: the start is an image that ``Climb`` finds from the same tokens,
-after it has seen 3,000 pictures of the training set; for the 20 images that were looked at while it
-was built, and for 20 others, that were named before the code that they were measured with (the
-first 40 others have been seen since). Where a stem's ReLUs hide directions of an image, it cannot
-come back, and is only counted.
+it.
 """
 
 import math
-import time
 from collections import Counter
-from copy import deepcopy
 from typing import Any
 
 import torch
@@ -22,13 +16,12 @@ from torch import Tensor
 
 import minivit
 from minivit.parts import ConvStem
-from studies.runner.survey import Figures, by_row, over_seeds
+from studies.runner.survey import Figures, by_row
 from studies.shared import inputs
 from studies.shared.recovery import psnr_of_each, start
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
 from vitlab.inversion import (
-    Climb,
     Told,
     Unwound,
     decibels,
@@ -37,8 +30,6 @@ from vitlab.inversion import (
     noise,
     unwind,
 )
-from vitlab.inversion.solvers import rank_of
-from vitlab.inversion.stem import StemInverse
 from vitlab.krylov import norms
 
 PICTURES = 20
@@ -53,7 +44,6 @@ DESCENT = 120  # steps
 NEARBY = 4  # images
 NOISE = (0.01, 0.1, 0.3)  # its standard deviation, as a fraction of that of the images
 SEARCH = 4000  # steps of L-BFGS, as many as unwind takes
-LEARNED_FROM = 3000  # pictures
 
 
 def model_and_images(row: str, which: str = "few") -> tuple[Any, Tensor]:
@@ -160,63 +150,7 @@ def from_nearby(row: str) -> Figures:
     return {"noise": NOISE, **figures}
 
 
-def after_a_climb(row: str) -> Figures:
-    """How near the climb comes to each image, and unwinding from there; CPU seconds of both."""
-    model, images = model_and_images(row, "all")
-    _, unseen = model_and_images(row, "others")
-    known = images.flatten(1)[:, None] == unseen.flatten(1)
-    assert not known.all(2).any(), "the others are others"
-    pictures = model.preprocess(inputs.pictures("CIFAR10", LEARNED_FROM, "train").images)
-    at = f"blocks.{len(model.blocks) - 1}"
-    begin = time.process_time()
-    climb = Climb(model.eval(), at, pictures)
-    figures: Figures = {"learned": round(time.process_time() - begin)}
-    double = deepcopy(model).double()
-    for name, some in ("built on", images), ("others", unseen):
-        if isinstance(double.patch_embedding, ConvStem):  # what is hidden is not looked for
-            stem = StemInverse(double.patch_embedding, (32, 32))
-            hidden = [lost(stem, image) for image in some.split(1)]
-            figures[f"{name}, hidden"] = hidden
-            some = some[[not number for number in hidden]]
-        figures[name] = over_seeds(from_a_climb(climb, double, image) for image in some.split(1))
-    return figures
-
-
-def from_a_climb(climb: Climb, model: Any, image: Tensor) -> Figures:
-    """The way back to one image: dB, solutions of each branch, which was taken, why it stopped.
-
-    Branches are counted from 0: a Mixer's even ones are mixings, its odd ones MLPs.
-    """
-    image, at = image.double(), f"blocks.{len(model.blocks) - 1}"
-    with torch.no_grad():
-        tokens = activation(model, at)(image)
-    begin = time.process_time()
-    result = unwind(model, tokens, at, start=climb, steps=SEARCH)
-    stages = result.stages
-    assert result.start is not None  # for mypy
-    return {
-        "cpu": round(time.process_time() - begin),
-        "climbed": nearness(result.start, image),
-        "ended": nearness(result.image, image),
-        "exact": bool(result.exact),
-        "way": way(result),
-        "found": [number for stage in stages for number in stage.found],
-        "taken": [number for stage in stages for number in stage.taken],
-        "off": [f"{number:.1e}" for stage in stages for number in stage.off],
-        "stopped": "".join(reason for stage in stages for reason in stage.stopped),
-    }
-
-
-def lost(stem: StemInverse, image: Tensor) -> int:
-    """How many directions of an image closed ReLUs hide."""
-    every = torch.eye(image.numel()).double().view(-1, *image.shape[1:])
-    rows = stem.push(image.double(), every, doubt=0).flatten(0, 1)
-    return image.numel() - rank_of(torch.linalg.svdvals(rows), rows.shape)
-
-
 NOT_FOUND = ("cifar10_mixer", "cifar10_vit")
-CLIMBED = ("cifar10_feedforward", "cifar10_vit_patch", "cifar10_mixer", "cifar10_vit")
 unwinding = by_row("unwinding", unwound, (*TRAINED, *UNTRAINED), digits="")
 inversion_by_descent = by_row("inversion_by_descent", by_descent, TRAINED, digits="")
 unwinding_from_nearby = by_row("unwinding_from_nearby", from_nearby, NOT_FOUND, digits="")
-unwinding_after_a_climb = by_row("unwinding_after_a_climb", after_a_climb, CLIMBED, digits="")

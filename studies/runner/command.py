@@ -21,8 +21,8 @@ SEVERAL = {
                         "positions", "random_labels", "residual", "stems", "width"],
     "inversions": ["inversion_at_the_criterion", "inversion_by_depth", "inversion_in_miniature",
                    "inversion_rates"],
-    "unwinding": ["inversion_by_descent", "unwinding", "unwinding_after_a_climb",
-                  "unwinding_from_nearby"],
+    "unwinding": ["inversion_by_descent", "unwinding", "unwinding_from_nearby"],
+    "climbing": ["unwinding_after_a_climb", "way_back"],
 }  # fmt: skip
 MODULES = [m.name for m in pkgutil.iter_modules(studies.__path__) if not m.ispkg]
 NAMES = sorted({*MODULES} - {"__main__", *SEVERAL} | {*chain(*SEVERAL.values())})

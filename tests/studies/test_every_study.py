@@ -72,9 +72,10 @@ SURVEYS = {
                    "cifar10_vit_gap", "cifar10_resnet", "longer resnet blur", "more vit none"], dict(SEEDS=range(2), MORE=ONE)),
     "trained_inverse": (["cifar10_feedforward"], dict(LEARNED_FROM=40, HELD_OUT=4, STEPS=2, SHORT=2)),
     "unwinding": (["digits_vit"], dict(PICTURES=1)),
-    "unwinding_after_a_climb": (["cifar10_feedforward"], dict(PICTURES=1, LEARNED_FROM=40, SEARCH=2)),
+    "unwinding_after_a_climb": (["cifar10_feedforward", "cifar10_mixer from crops"], dict(LEARNED_FROM=40, SEARCH=2)),
     "unwinding_from_nearby": (["cifar10_mixer"], dict(NEARBY=1, SEARCH=2)),
     "without_labels": (["masked 0", "both 0", "no centre 0", "pixels"], dict(STEPS={"both": 8, "masked": 2}, FEWER=2)),
+    "way_back": (["cifar10_mixer"], dict(LOOKED_AT=0, LEARNED_FROM=40)),
     "where_attention_looks": (["cifar10_vit_cls", "cifar10_vit_no_residual", "vit_32px untrained"], dict(PICTURES=8, FEW=4, SEEDS=ONE)),
 }  # fmt: skip
 SHARED = {
