@@ -153,11 +153,11 @@ def put(model, kind, **attributes):
 
 
 def parts(key, tensor):
-    """What is to be disturbed under a key: all, or the thirds of q, k and v of a bias."""
+    """What is to be disturbed under a key: all, if there is any, or the thirds of q, k and v."""
     if key.endswith(("in_proj_bias", "qkv.bias", ".kv.bias")):
         names = "kv" if key.endswith(".kv.bias") else "qkv"
         return dict(zip(names, tensor.chunk(len(names)), strict=True))
-    return {"": tensor}
+    return {"": tensor} if tensor.numel() else {}
 
 
 def unseen(model, images, expected):
