@@ -94,10 +94,9 @@ class Attempt:
                 result = torch.tensor([float(x) for x in result], dtype=inputs[0].dtype)
         if not (shape or self.axes):
             result = _as_number(result)
-        elif dtype is None:
-            result = _as_tensor(result, shape, inputs[0].dtype, " as the input has")
         else:
-            result = _as_tensor(result, shape, dtype)
+            because = "" if dtype else " as the input has"
+            result = _as_tensor(result, shape, dtype or inputs[0].dtype, because)
         self.expect(bool(torch.isfinite(result).all()), if_not_finite)
         self.calls += 1
         return result
@@ -198,7 +197,7 @@ def _as_number(result: object) -> Tensor:
 
 
 def _as_tensor(
-    result: object, shape: dict[str, int] | None, dtype: torch.dtype, because: str = ""
+    result: object, shape: dict[str, int] | None, dtype: torch.dtype, because: str
 ) -> Tensor:
     if not isinstance(result, Tensor):
         make = "torch.tensor makes one of numbers, torch.stack of tensors"

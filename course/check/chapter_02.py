@@ -308,14 +308,12 @@ def multi_head(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(x, w_qkv, w_out, heads), outcomes)
 
 
-def in_turn(
-    q: Tensor, w_out: Tensor, kv: Tensor, group_of: Sequence[int], divisor: float
-) -> Tensor:
-    """Head by head; group_of has the group of each head."""
+def in_turn(q: Tensor, w_out: Tensor, kv: Tensor, groups: Sequence[int], divisor: float) -> Tensor:
+    """Head by head; groups has the group of each."""
     k, v = kv.chunk(2, dim=-1)
-    d = q.shape[-1] // len(group_of)
+    d = q.shape[-1] // len(groups)
     outputs = []
-    for head, group in enumerate(group_of):
+    for head, group in enumerate(groups):
         own, shared = (slice(i * d, (i + 1) * d) for i in (head, group))
         outputs.append(attend(q[..., own], k[..., shared], v[..., shared], divisor))
     return torch.cat(outputs, dim=-1) @ w_out

@@ -118,11 +118,12 @@ def resample_linear(attempt: Attempt, normal: Draw) -> None:
     def interpolated(channels_first: Tensor, **how) -> Tensor:
         return F.interpolate(channels_first[None], new, **how)[0].flatten(1).T
 
+    corners = dict(mode="bilinear", align_corners=True)
     result = call(table, new)
     message = "The class token's row is not kept as the first row of the result."
     attempt.expect_close(result[0], {table[0]: message})
     images = places.T.unflatten(1, old)  # [dim, R, C]
-    mixed = interpolated(places.reshape(dim, *old), mode="bilinear", align_corners=True)
+    mixed = interpolated(places.reshape(dim, *old), **corners)
     message = "Channels and positions are mixed up. Bring dim before rows and columns by permuting."
     outcomes = {
         plane(old, new, corners=True) @ places: "The positions in between are wrong.",
@@ -133,9 +134,8 @@ def resample_linear(attempt: Attempt, normal: Draw) -> None:
         interpolated(images): "This is the nearest old position, without a mean.",
         mixed: message,
         mixed.T.reshape(-1, dim): message,
-        interpolated(places.T.unflatten(1, old[::-1]).mT, mode="bilinear", align_corners=True): (
-            "Rows and columns are exchanged: position t is row t // C, column t % C."
-        ),
+        interpolated(places.T.unflatten(1, old[::-1]).mT, **corners): "Rows and columns are "
+        "exchanged: position t is row t // C, column t % C.",
     }
     attempt.expect_close(result[1:], outcomes)
     for grid in ((2, 3), (3, 4), (7, 2)):
@@ -176,9 +176,7 @@ def relative_bias(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(table, grid), outcomes)
 
 
-def by_pairs(
-    table: Tensor, grid: tuple[int, int], shift: int = 1, order: Tensor | None = None
-) -> Tensor:
+def by_pairs(table: Tensor, grid: tuple[int, int], shift=1, order: Tensor | None = None) -> Tensor:
     """The entry of every pair of tokens; the arguments after grid make mistakes."""
     order = torch.arange(grid[0] * grid[1]) if order is None else order
     places = order // grid[1], order % grid[1]
@@ -218,12 +216,11 @@ def rotary_2d(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(result.norm(dim=-1), outcomes)
 
     # On one row of patches the rows' half rests, on one column the columns' half.
-    for grid, axis, rests, moves in (
-        ((1, 40), "row", slice(0, 6), slice(6, 12)),
-        ((30, 1), "column", slice(6, 12), slice(0, 6)),
+    for grid, axis, half, rests, moves in (
+        ((1, 40), "row", "first", slice(0, 6), slice(6, 12)),
+        ((30, 1), "column", "second", slice(6, 12), slice(0, 6)),
     ):
         x, result = on(grid)
-        half = "first" if axis == "row" else "second"
         outcomes = {
             x[..., rests]: f"On a grid of one {axis} the {half} half of d_head should not be "
             "turned. The first half is turned by the row, the second by the column."

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course.check.attempt import Attempt, Draw, NotYet, close, normal_draws
+from course.check.chapter_02 import attend
 from course.check.exercise import exercise
 from course.mine import fill, plain_name
 
@@ -346,13 +347,10 @@ def forward(
     depth = len({name.split(".")[1] for name in state if name.startswith("blocks.")})
     for i in range(depth if blocks is None else blocks):
         norm1, norm2 = (f"blocks.{i}.norm{number}" for number in norms)
-        q, k, v = linear(norm(x, norm1, not post), f"blocks.{i}.attn.qkv").split(DIM, -1)
-        heads = []
-        for start in range(0, DIM, width):
-            part = slice(start, start + width)
-            weights = (q[..., part] @ k[..., part].mT / divisor).softmax(over)
-            heads.append(weights @ v[..., part])
-        x = residual * x + linear(torch.cat(heads, -1), f"blocks.{i}.attn.proj")
+        qkv = linear(norm(x, norm1, not post), f"blocks.{i}.attn.qkv").split(DIM, -1)
+        heads = zip(*(t.split(width, -1) for t in qkv), strict=True)
+        attended = torch.cat([attend(q, k, v, divisor, over) for q, k, v in heads], -1)
+        x = residual * x + linear(attended, f"blocks.{i}.attn.proj")
         x = norm(x, norm1, post)
         hidden = linear(norm(x, norm2, not post), f"blocks.{i}.mlp.fc1")
         active = F.relu(hidden) if gelu == "relu" else F.gelu(hidden, approximate=gelu)

@@ -162,6 +162,7 @@ def resized_mixing(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(x_old, up, up_bias, down, down_bias, old, old), outcomes)
     finer = plane(old, new)
     kinds = {
+        finer: "With all other weights zero, the result should be down_bias, resampled.",
         plane(old, new, corners=True): "The corners are aligned. Use align_corners=False.",
         plane(old, new, nearest=True): "Each new position takes its nearest old one. Interpolate "
         "bilinearly.",
@@ -171,11 +172,8 @@ def resized_mixing(attempt: Attempt, normal: Draw) -> None:
         share * finer: "down_bias is multiplied by old tokens / new tokens. Only up is.",
     }
     outcomes = {
-        (finer @ down_bias)[:, None].expand(batch, after, dim): "With all other weights zero, the "
-        "result should be down_bias, resampled."
-    } | {
-        (other @ down_bias)[:, None].expand(batch, after, dim): message
-        for other, message in kinds.items()
+        (kind @ down_bias)[:, None].expand(batch, after, dim): message
+        for kind, message in kinds.items()
     }
     attempt.expect_close(attempt(x, 0 * up, 0 * up_bias, 0 * down, down_bias, old, new), outcomes)
     up_fine = share * up @ finer.T

@@ -242,11 +242,10 @@ def forgotten(attempt: Attempt, normal: Draw) -> None:
         lost: "tolerance is taken as it is. It is a fraction of the largest singular value.",
     }
     attempt.expect_close(attempt(x, lambda x: matrix @ x, 0.05), outcomes)
+    kept = row_space((1 - (matrix @ x)[:2].tanh().square())[:, None] * matrix[:2])
     outcomes = {
-        torch.eye(dim) - row_space((1 - (matrix @ x)[:2].tanh().square())[:, None] * matrix[:2]): (
-            "Of a function from 6 numbers to 2 four directions are forgotten, though its Jacobian "
-            "has two singular values only."
-        ),
+        torch.eye(dim) - kept: "Of a function from 6 numbers to 2 four directions are forgotten, "
+        "though its Jacobian has two singular values only.",
         0.0: "Nothing comes back of the directions without a singular value.",
     }
     attempt.expect_close(attempt(x, lambda x: (matrix @ x)[:2].tanh(), 1e-4), outcomes)

@@ -35,9 +35,7 @@ def neighbourhood(attempt: Attempt) -> None:
         to_row, to_column = map(apart, grid(rows, columns))
         down, across = to_row.abs(), to_column.abs()
         turned = torch.maximum(*(apart(numbers).abs() for numbers in grid(columns, rows)))
-        torus = torch.maximum(
-            torch.minimum(down, rows - down), torch.minimum(across, columns - across)
-        )
+        torus = [torch.minimum(d, n - d) for d, n in ((down, rows), (across, columns))]
         steps = torch.arange(-half, half + 1)
         runs_over = torch.isin(apart(i), steps[:, None] * columns + steps).double()
         upper_left = (to_row >= 0) & (to_row < k) & (to_column >= 0) & (to_column < k)
@@ -51,7 +49,8 @@ def neighbourhood(attempt: Attempt) -> None:
             expected: f"For {rows} x {columns} patches and k = {k} the result is wrong (True "
             "counts as 1).",
             1 - expected: "True and False are exchanged: True says that a patch may attend.",
-            near(torus): "The neighbourhood wraps round to the other edge. It ends with the image.",
+            near(torch.maximum(*torus)): "The neighbourhood wraps round to the other edge. It ends "
+            "with the image.",
             runs_over: "Beyond the end of a row the neighbourhood continues in another one. It "
             "ends with the image.",
             near(down + across): "The corners of the k x k patches are missing. A corner is k // 2 "
