@@ -28,6 +28,8 @@ PACKAGES = ("torch", "torchvision", "numpy", "scipy", "einops", "scikit-learn", 
 _CLAIM = json.loads(SCHEMA.read_text(encoding="utf-8"))["properties"]["claims"]["items"]
 FIELDS = _CLAIM["properties"]
 COLUMNS = tuple(FIELDS)
+# Where stored results come from; a survey's rows have their own commits.
+STUDY = ("name", "command", "commit", "date", "machine")
 
 
 def ledger(found: dict[str, Found], build: Build) -> dict[str, Any]:
@@ -54,16 +56,16 @@ def ledger(found: dict[str, Found], build: Build) -> dict[str, Any]:
 def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
     found = found or Found(claim.id, "", "", "", "")
     seeds = list(found.seeds)
-    mean = math.fsum(seeds) / len(seeds) if seeds else None
-    centre = half = None
+    low = high = None
     if len(seeds) > 1:
         centre, half = interval(np.array(seeds), found.half, claim.share)
+        low, high = centre - half, centre + half
     row = asdict(claim) | asdict(found)
     row |= {
         "word": word_of(found.verdict) if found.verdict else "open",
-        "value": mean,
-        "low": None if centre is None or half is None else centre - half,
-        "high": None if centre is None or half is None else centre + half,
+        "value": math.fsum(seeds) / len(seeds) if seeds else None,
+        "low": low,
+        "high": high,
         "seeds": seeds,
         "rule": _rule(claim.rule) if claim.rule else None,
         "since": claim.since.isoformat() if claim.since else None,
@@ -71,7 +73,7 @@ def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
         "disputed": [asdict(d) | {"when": d.when.isoformat()} for d in claim.disputed],
         "part": load().topics[claim.topic].part,
         "also": list(claim.also),
-        "studies": [_study(name) for name in claim.study],
+        "studies": [{field: getattr(study(n), field) for field in STUDY} for n in claim.study],
         "others": others_of(claim.id),
         "source": claim.id[0],
         "url": address(claim.id, build),
@@ -83,12 +85,6 @@ def _rule(rule: Rule) -> dict[str, Any]:
     cases = [dict(zip(("sign", "threshold", "verdict"), case, strict=True)) for case in rule.cases]
     ends = {"otherwise": rule.otherwise, "uncertain": rule.uncertain}
     return {"text": str(rule), "cases": cases} | ends
-
-
-def _study(name: str) -> dict[str, str]:
-    """Where stored results come from; a survey's rows have their own commits."""
-    fields = ("name", "command", "commit", "date", "machine")
-    return {field: getattr(study(name), field) for field in fields}
 
 
 def table(data: dict[str, Any]) -> str:

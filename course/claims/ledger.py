@@ -50,12 +50,8 @@ def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
                 if owner != path.stem:
                     raise ValueError(f"{path.name}: a verdict on {name}, which belongs to {owner}")
                 about = output.get("metadata", {}).get(MIME, {})
-                found[name] = Found(
-                    **shown,
-                    seeds=tuple(about.get("seeds", ())),
-                    half=about.get("half"),
-                    cell=cell.get("id", ""),
-                )
+                seeds, half = tuple(about.get("seeds", ())), about.get("half")
+                found[name] = Found(**shown, seeds=seeds, half=half, cell=cell.get("id", ""))
     return found
 
 

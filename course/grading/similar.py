@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 
@@ -29,16 +29,14 @@ def things(source: str) -> set[str]:
 
 def alike(results: Iterable[Graded]) -> Mapping[str, str]:
     """By student, whose answers theirs look like, and in which exercises."""
-    of: dict[str, dict[str, set[str]]] = {}
+    of: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     names = {}
     for each in results:
         names[each.submission.person] = each.submission.student
         for mark in each.marks:
             if mark.source and mark.state != "open":
-                of.setdefault(mark.name, {}).setdefault(each.submission.person, set()).update(
-                    things(mark.source)
-                )
-    found: dict[str, dict[str, list[str]]] = {}
+                of[mark.name][each.submission.person] |= things(mark.source)
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for exercise, answers in of.items():
         shared = Counter(thing for own in answers.values() for thing in own)
         most = max(3, COMMON * len(answers))
@@ -46,8 +44,8 @@ def alike(results: Iterable[Graded]) -> Mapping[str, str]:
         for one, other in combinations(own, 2):
             least = min(len(own[one]), len(own[other]))
             if least >= FEW and len(own[one] & own[other]) >= ALIKE * least:
-                found.setdefault(one, {}).setdefault(names[other], []).append(exercise)
-                found.setdefault(other, {}).setdefault(names[one], []).append(exercise)
+                found[one][names[other]].append(exercise)
+                found[other][names[one]].append(exercise)
     return {
         who: "; ".join(f"like {name} in {', '.join(rest)}" for name, rest in others.items())
         for who, others in found.items()

@@ -119,11 +119,10 @@ def by_hand(out: Path, files: Iterable[str]) -> ByHand:
 
 def as_json(each: Graded) -> dict:
     """All that is known of a file."""
-    points = "points", "checked", "possible"
+    own = "chapter", "counts", "points", "checked", "possible", "problem", "comment", "alike"
     return {
         **{name: getattr(each.submission, name) for name in ("student", "id", "file")},
-        **{name: getattr(each, name) for name in ("chapter", "counts", *points)},
-        **{name: getattr(each, name) for name in ("problem", "comment", "alike")},
+        **{name: getattr(each, name) for name in own},
         "exercises": [asdict(mark) for mark in each.marks],
         "isolation_lacks": each.lacking,
         "seconds": round(each.seconds, 1),
