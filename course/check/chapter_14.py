@@ -103,8 +103,7 @@ def held_attention(attempt: Attempt, normal: Draw) -> None:
     w_v, w_out, x = normal(dim, dim), normal(dim, dim), normal(n, dim)
 
     def expected(*maps: Tensor) -> Tensor:
-        by_token = torch.func.jacrev(mixed)(x, *maps)  # [tokens, dim, tokens, dim]
-        return by_token.flatten(2).flatten(0, 1)
+        return torch.func.jacrev(mixed)(x, *maps).flatten(2).flatten(0, 1)
 
     one = normal(1, n, n).softmax(-1)
     product, turned = w_v @ w_out, w_out.T @ w_v.T  # kron wants contiguous matrices

@@ -45,18 +45,16 @@ def gains(attempt: Attempt, normal: Draw) -> None:
     n, m = 5, 3
     matrix = normal(n, n).softmax(1)
     waves = torch.complex(normal(n, m), normal(n, m))
-    real, imaginary = matrix @ waves.real, matrix @ waves.imag
-    size = (real.square() + imaginary.square()).sum(0).sqrt()
-    before = (waves.real.square() + waves.imag.square()).sum(0).sqrt()
-    turned = [matrix.T @ part for part in (waves.real, waves.imag)]
+    after, turned = (table.to(waves) @ waves for table in (matrix, matrix.T))
+    size, before = after.norm(dim=0), waves.norm(dim=0)
     outcomes = {
         size / before: "For random weights and waves of different sizes a gain is wrong.",
-        torch.complex(real, imaginary).norm(dim=1) / waves.norm(dim=1): "A wave is a column.",
+        after.norm(dim=1) / waves.norm(dim=1): "A wave is a column.",
         size: "The waves' own sizes are not 1: divide by them.",
         (size / before).square(): "These are squares of sizes.",
-        (turned[0].square() + turned[1].square()).sum(0).sqrt() / before: "The matrix is "
-        "transposed. Row i holds what token i attends to.",
-        real.norm(dim=0) / waves.real.norm(dim=0): "Only the real part counts. The size of a "
+        turned.norm(dim=0) / before: "The matrix is transposed. Row i holds what token i attends "
+        "to.",
+        after.real.norm(dim=0) / waves.real.norm(dim=0): "Only the real part counts. The size of a "
         "complex number is that of both its parts.",
         before / size: "The gain is upside down: the size after over the size before.",
     }

@@ -130,13 +130,12 @@ def sigmoid_weights(attempt: Attempt, normal: Draw) -> None:
 @exercise("queries, keys")
 def streaming_mask(attempt: Attempt) -> None:
     """n, sinks, window -> [n, n], true where a query may attend."""
+    key = torch.arange(7)
+    query = key[:, None]
 
     def mask(sinks=2, window=3, causal=True):
-        rows = [
-            [(j < sinks or j > i - window) and (j <= i or not causal) for j in range(7)]
-            for i in range(7)
-        ]
-        return torch.tensor(rows).double()
+        kept = (key < sinks) | (key > query - window)
+        return (kept & (key <= query) if causal else kept).double()
 
     outcomes = {
         mask(): "For seven tokens, two sinks and a window of three the mask is wrong.",

@@ -73,8 +73,7 @@ def normed_attention(attempt: Attempt, normal: Draw) -> None:
             x = x - x.mean(-1, keepdim=True) if norm == "layer" else x
             size = x.square().sum(axis, keepdim=True) / (1 if norm == "length" else x.shape[axis])
             both.append((x if norm == "none" else x / torch.sqrt(size + 1e-6)) * scale)
-        e = torch.exp(both[0] @ both[1].mT / root)
-        return e / e.sum(-1, keepdim=True)
+        return (both[0] @ both[1].mT / root).softmax(-1)
 
     outcomes = {
         weights(): "For four queries and five keys the weights are wrong.",

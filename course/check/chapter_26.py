@@ -105,11 +105,8 @@ def dino_loss(attempt: Attempt, normal: Draw) -> None:
     """scores of both [2, batch, outputs], centre [outputs], two temperatures -> one number."""
     s, t, c = normal(2, 3, 4), normal(2, 3, 4), normal(4)
 
-    def soft(x: Tensor) -> Tensor:
-        return x.exp() / x.exp().sum(-1, keepdim=True)
-
     def loss(sign=-1, cross=True, hot=0.5, cold=0.2, swap=False, over: float = 6) -> Tensor:
-        target, guess = soft((t + sign * c) / cold), soft(s / hot)
+        target, guess = ((t + sign * c) / cold).softmax(-1), (s / hot).softmax(-1)
         if swap:
             target, guess = guess, target
         return -((target.flip(0) if cross else target) * guess.log()).sum() / over
@@ -147,8 +144,7 @@ def principal_colours(attempt: Attempt, normal: Draw) -> None:
     x = normal(9, 5) * torch.tensor([4.0, 3, 2, 1, 0.5]) + 3
 
     def scores(x: Tensor) -> Tensor:
-        values, vectors = torch.linalg.eigh(x.T @ x)
-        return x @ vectors.flip(1)[:, :3]
+        return x @ torch.linalg.eigh(x.T @ x).eigenvectors.flip(1)[:, :3]
 
     def scaled(v: Tensor, axis=(0,)) -> Tensor:
         return (v - v.amin(axis, keepdim=True)) / (v.amax(axis) - v.amin(axis))
@@ -173,8 +169,7 @@ def principal_colours(attempt: Attempt, normal: Draw) -> None:
 @exercise("parts", seed=7)
 def loss_parts(attempt: Attempt, normal: Draw) -> None:
     """targets [batch, outputs] and the student's logarithms, likewise -> entropy and divergence."""
-    scores, others = normal(3, 4), normal(3, 4)
-    p, q = (x.exp() / x.exp().sum(1, keepdim=True) for x in (scores, others))
+    p, q = normal(3, 4).softmax(1), normal(3, 4).softmax(1)
     own, cross = -(p * p.log()).sum() / 3, -(p * q.log()).sum() / 3
     outcomes = {
         torch.stack([own, cross - own]): "For three images entropy or divergence is wrong.",
