@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, UInt8
@@ -18,6 +19,12 @@ def flat(image: Image.Image) -> Image.Image:
     """An image on white ground."""
     paper = Image.new("RGBA", image.size, "white")
     return Image.alpha_composite(paper, image.convert("RGBA")).convert("RGB")
+
+
+def encoded(image: Image.Image, kind: str = "WEBP", **how: Any) -> bytes:
+    """An image as a file."""
+    image.save(file := io.BytesIO(), kind, **how)
+    return file.getvalue()
 
 
 def is_chart(image: Image.Image) -> bool:
@@ -41,10 +48,8 @@ def dark(image: Image.Image) -> Image.Image:
 
 def write(image: Image.Image, file: Path) -> None:
     """Writes the layer as WebP, in the shorter of two ways."""
-    layer, ways = dark(image), []
-    for options in ({"lossless": True}, {"quality": 60, "method": 6}):
-        layer.save(stream := io.BytesIO(), "WEBP", **options)
-        ways.append(stream.getvalue())
+    layer = dark(image)
+    ways = encoded(layer, lossless=True), encoded(layer, quality=60, method=6)
     file.write_bytes(min(ways, key=len))
 
 

@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from book._ext.chapters import names, notebook
-from book._ext.dark import flat
+from book._ext.dark import encoded, flat
 from book._ext.edition import address
 from book._ext.pages import html, when_built
 from book.tools.notebooks import cells, display_data, figure_name, of_the_book, outputs, read
@@ -46,9 +46,8 @@ def scaled(name: str, alt: str, file: bytes, widest: int, form: str = "") -> Cop
     with Image.open(io.BytesIO(file)) as image:
         paper = flat(image)
     paper.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
-    out = io.BytesIO()
-    paper.save(out, "WEBP", quality=70, method=4)
-    COPIES.append(Copy(f"{name}-{widest}{form}.webp", alt, out.getvalue()))
+    webp = encoded(paper, quality=70, method=4)
+    COPIES.append(Copy(f"{name}-{widest}{form}.webp", alt, webp))
     return COPIES[-1]
 
 

@@ -1,7 +1,6 @@
 """Scripts that pages from a folder can load: models that run there, what drawings begin with."""
 
 import base64
-import io
 import json
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from sphinx.application import Sphinx
 from torch import Tensor
 
 import minivit
+from book._ext.dark import encoded
 from book._ext.pages import when_built
 from vitlab import dit
 from vitlab.convert.page import export_page, packed, rounded
@@ -156,10 +156,8 @@ def embedded(name: str) -> str:
 
 def webp(picture: Tensor) -> bytes:
     """An image [3, height, width] of bytes as a file."""
-    out = io.BytesIO()
     pixels = picture.round().to(torch.uint8).permute(1, 2, 0).numpy()
-    Image.fromarray(pixels).save(out, "WEBP", quality=88)
-    return out.getvalue()
+    return encoded(Image.fromarray(pixels), quality=88)
 
 
 def on_page(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:

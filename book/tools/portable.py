@@ -21,9 +21,7 @@ from book.tools.roles import places, plain, roles
 TITLE = re.compile(r"\A# @title [^\n]*\n")  # Colab's, above the code that it folds
 CAPTION = re.compile(r'\A<a id="(fig-[\w-]+)"></a>\*\*Fig\. [\d.]+\.\*\* (.*)\Z', re.DOTALL)
 ANSWER = "<details><summary>{}</summary>\n\n{}\n\n</details>"
-ANSWERED = re.compile(
-    ANSWER.format("(?:What happened|What Fig. [\\d.]+ shows)", r"(.*)"), re.DOTALL
-)
+ANSWERED = re.compile(ANSWER.format(r"(?:What happened|What Fig. [\d.]+ shows)", "(?s:(.*))"))
 
 
 def folded_title(cell: NotebookNode) -> str:

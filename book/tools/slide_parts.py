@@ -11,6 +11,7 @@ from typing import Any
 from PIL import Image
 
 from book._ext.claims import counts, verdicts
+from book._ext.dark import encoded
 from book._ext.figures import figures as book_figures
 from book._ext.figures import find, picture
 from book._ext.pages import from_template
@@ -37,12 +38,10 @@ def figures() -> dict[str, tuple[str, bytes]]:
 def cut(file: bytes, part: str) -> bytes:
     """A part of a figure: left, top, width and height in percent, for instance ``0,0,100,50``."""
     left, top, width, height = map(int, part.split(","))
-    out = io.BytesIO()
     with Image.open(io.BytesIO(file)) as whole:
         box = (left, top, left + width, top + height)
         edges = [round(n * size / 100) for n, size in zip(box, whole.size * 2, strict=True)]
-        whole.crop(tuple(edges)).save(out, "PNG")
-    return out.getvalue()
+        return encoded(whole.crop(tuple(edges)), "PNG")
 
 
 @cache

@@ -94,21 +94,17 @@ def needs(cells: list[str], stubs: list[set[str]]) -> list[set[str]]:
         for each in listed:
             waits |= dict.fromkeys(each.gives if each.imports else each.gives - imported, need)
             imported |= each.gives if each.imports else set()
-        for name in set(changed(ast.parse(code))) - imported:
+        for name in set(acted_on(ast.parse(code))) - imported:
             waits[name] = waits.get(name, set()) | need
         by_cell.append(need)
     return by_cell
 
 
-def changed(tree: ast.Module) -> Iterator[str]:
-    """Variables whose entry or attribute a cell changes, or whose method stands alone on a line."""
+def acted_on(tree: ast.Module) -> Iterator[str]:
+    """Variables whose method stands alone on a line, which may change them."""
     for node in ast.walk(tree):
-        part = None
-        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            part = node.value
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            part = node.value.func
-        while isinstance(part, ast.Subscript | ast.Attribute | ast.Call):
-            part = part.func if isinstance(part, ast.Call) else part.value
-        if isinstance(part, ast.Name):
-            yield part.id
+        if isinstance(node, ast.Expr) and isinstance(part := node.value, ast.Call):
+            while isinstance(part, ast.Subscript | ast.Attribute | ast.Call):
+                part = part.func if isinstance(part, ast.Call) else part.value
+            if isinstance(part, ast.Name):
+                yield part.id
