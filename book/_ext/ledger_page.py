@@ -49,18 +49,9 @@ def entry(claim: Claim, found: Found | None, data: dict, page: str = LEDGER) -> 
     ``data`` is what ``export.ledger`` says of it.
     """
     large = next((other for other in data["others"] if other["model"] == LARGE), None)
-    facts = {
-        "word": data["word"],
-        "basis": claim.basis,
-        "scale": claim.scale,
-        "part": load().topics[claim.topic].part,
-        "chapter": claim.chapter,
-        "source": claim.id[0],
-        "amended": "yes" if claim.amended else "no",
-        "disputed": "yes" if claim.disputed else "no",
-        "large": "" if large is None else "agrees" if large["agrees"] else "differs",
-        "inferred": "yes" if claim.inferred else "no",
-    }
+    facts = {name: data[name] for name in ("word", "basis", "scale", "part", "chapter", "source")}
+    facts |= {name: "yes" if data[name] else "no" for name in ("amended", "disputed", "inferred")}
+    facts["large"] = "" if large is None else "agrees" if large["agrees"] else "differs"
     attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items())
     style, more = "thumb", _more(claim, found, data, page)
     if page != LEDGER:

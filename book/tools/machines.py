@@ -41,18 +41,14 @@ class Run(NamedTuple):
     caps: dict[str, str]
 
 
-def capped(threads: int, torch: str, onednn: str, mkl: str, openblas: str, **more: str) -> Run:
-    caps = {"ATEN_CPU_CAPABILITY": torch, "ONEDNN_MAX_CPU_ISA": onednn, "MKL_CBWR": mkl}
-    return Run(threads, caps | {"OPENBLAS_CORETYPE": openblas} | more)
-
-
-OLD_NUMPY = {"NPY_DISABLE_CPU_FEATURES": "X86_V3"}
+CAPS = "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_CBWR", "OPENBLAS_CORETYPE"
+OLDEST = dict(zip(CAPS, ("default", "SSE41", "COMPATIBLE", "Nehalem"), strict=True))
 # Every value of each cap, and 1, 2 and 4 threads, in as few runs as it takes.
 RUNS = {
     "as-it-is": Run(1, {}),
     "no-amx": Run(4, {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "MKL_CBWR": "AVX512"}),
-    "avx2": capped(2, "avx2", "AVX2", "AVX2", "Haswell"),
-    "sse": capped(1, "default", "SSE41", "COMPATIBLE", "Nehalem", **OLD_NUMPY),
+    "avx2": Run(2, dict(zip(CAPS, ("avx2", "AVX2", "AVX2", "Haswell"), strict=True))),
+    "sse": Run(1, OLDEST | {"NPY_DISABLE_CPU_FEATURES": "X86_V3"}),
 }
 
 

@@ -241,14 +241,11 @@ def rotary_2d(attempt: Attempt, normal: Draw) -> None:
         attempt.expect_close(result[..., moves], outcomes)
     grid = (3, 5)
     x, result = on(grid)
-
-    def by_place(places: Tensor) -> Tensor:
-        return torch.cat([turn(x[..., :6], places // 5), turn(x[..., 6:], places % 5)], -1)
-
-    outcomes = {
-        by_place(torch.arange(15)): f"On a grid of 3 x 5 {ALONE}",
-        by_place(down_the_columns(grid)): DOWNWARDS,
-    }
+    right, downwards = (
+        torch.cat([turn(x[..., :6], places // 5), turn(x[..., 6:], places % 5)], -1)
+        for places in (torch.arange(15), down_the_columns(grid))
+    )
+    outcomes = {right: f"On a grid of 3 x 5 {ALONE}", downwards: DOWNWARDS}
     attempt.expect_close(result, outcomes)
 
 

@@ -171,23 +171,19 @@ def circular_by_fourier(attempt: Attempt, normal: Draw) -> None:
     batch, channels, out, rows, columns = 2, 3, 4, 8, 6
     x = normal(batch, channels, rows, columns)
     shape = dict(batch=batch, out=out, rows=rows, columns=columns)
-
-    def circular(x: Tensor, weight: Tensor) -> Tensor:
-        half = weight.shape[-1] // 2
-        return F.conv2d(F.pad(x, (half,) * 4, mode="circular"), weight)
-
     for side in (3, 5):
         weight = normal(out, channels, side, side)
         result = attempt(x, weight, shape=shape)
-        expected = circular(x, weight)
         half = side // 2
+        around = F.pad(x, (half,) * 4, mode="circular")
+        expected = F.conv2d(around, weight)
         off = [expected.roll((by, by), (-2, -1)) for by in (half, -half, 2 * half, -2 * half)]
         attempt.expect(
             not any(close(result, wrong) for wrong in off),
             "The result is shifted by half of the filter, or all of it. Its middle belongs at "
             "position (0, 0), not its corner: roll it up and to the left.",
         )
-        flipped = circular(x, weight.flip((-2, -1)))
+        flipped = F.conv2d(around, weight.flip((-2, -1)))
         shifted = [flipped.roll((by, by), (-2, -1)) for by in (0, half, -half)]
         attempt.expect(
             not any(close(result, wrong) for wrong in shifted),

@@ -14,11 +14,8 @@ from course.check.exercise import exercise
 def effective_keys(attempt: Attempt, normal: Draw) -> None:
     """weights [heads, queries, keys] -> [heads]."""
     heads, queries, keys = 3, 4, 6
-
-    def count(weights: Tensor) -> Tensor:
-        message = "A weight of exactly 0 gives NaN or infinity: 0 log 0 counts as 0."
-        return attempt(weights, shape=dict(heads=len(weights)), if_not_finite=message)
-
+    message = "A weight of exactly 0 gives NaN or infinity: 0 log 0 counts as 0."
+    count = partial(attempt, shape=dict(heads=heads), if_not_finite=message)
     even = torch.full((heads, queries, keys), 1 / keys)
     outcomes: Outcomes = {
         keys: f"{keys} keys of equal weight are {keys} effective keys.",
@@ -79,10 +76,6 @@ def mean_offset(attempt: Attempt, normal: Draw) -> None:
 def relevance(attempt: Attempt, normal: Draw) -> None:
     """weights, gradients [blocks, heads, tokens, tokens] -> [tokens, tokens]."""
     heads, tokens = 3, 5
-
-    def kept(weights: Tensor, gradients: Tensor) -> Tensor:
-        return (weights * gradients).clamp(min=0).mean(0)
-
     eye = torch.eye(tokens)
     weights = normal(2, heads, tokens, tokens).softmax(-1)
     gradients = normal(2, heads, tokens, tokens)
@@ -106,7 +99,7 @@ def relevance(attempt: Attempt, normal: Draw) -> None:
         "the gradient is used.",
     }
     attempt.expect_close(attempt(weights[:1], gradients[:1]), outcomes)
-    low, high = (kept(w, g) for w, g in zip(weights, gradients, strict=True))
+    low, high = (weights * gradients).clamp(min=0).mean(1)
     outcomes = {
         (eye + high) @ (eye + low): "For two blocks the update is R + A R, the first block first.",
         (eye + low) @ (eye + high): "The order is reversed: a later block reads what earlier ones "

@@ -157,7 +157,7 @@ def norm_pullback(attempt: Attempt, normal: Draw) -> None:
     x, g = 2 * normal(2, 3, 5) + 1, normal(2, 3, 5)
     gamma = normal(5)
 
-    def expected(gamma: Tensor, eps: float, g: Tensor) -> Tensor:
+    def expected(gamma: Tensor, eps: float) -> Tensor:
         return torch.func.vjp(lambda x: normed(x, eps=eps) * gamma, x)[1](g)[0]
 
     ones = torch.ones(5)
@@ -166,7 +166,7 @@ def norm_pullback(attempt: Attempt, normal: Draw) -> None:
     s = variance.sqrt()
     along = (z * g).mean(-1, keepdim=True)  # [batch, tokens, 1]
     outcomes = {
-        expected(ones, 0.0, g): "With gamma = 1 and eps = 0 the gradient is wrong.",
+        expected(ones, 0.0): "With gamma = 1 and eps = 0 the gradient is wrong.",
         g / s: "Mean and deviation depend on x: the products with C and z z^T are missing.",
         (g - z * along) / s: "You do not subtract the mean: the product with C is missing.",
         centred(g) / s: "The part along z is not subtracted.",
@@ -183,16 +183,16 @@ def norm_pullback(attempt: Attempt, normal: Draw) -> None:
         raise NotYet(
             "The result is right, but by autograd. Write the product with C and z z^T out."
         )
-    pulled = expected(ones, 0.0, g)
+    pulled = expected(ones, 0.0)
     outcomes = {
-        expected(gamma, 0.0, g): "With a gamma the gradient is wrong.",
+        expected(gamma, 0.0): "With a gamma the gradient is wrong.",
         pulled: "gamma is not used.",
         pulled * gamma: "gamma multiplies the result. Transposed, it comes first: it multiplies g.",
     }
     attempt.expect_close(attempt(x, gamma, 0.0, g), outcomes)
     wide = (variance + 0.5).sqrt()
     outcomes = {
-        expected(ones, 0.5, g): "With eps = 0.5 the gradient is wrong. eps is added to the "
+        expected(ones, 0.5): "With eps = 0.5 the gradient is wrong. eps is added to the "
         "variance, inside the root, also where z is made.",
         pulled: "eps is not used.",
         (centred(g) - z * along) / wide: "eps is used in the division, but z is made without it.",
@@ -242,7 +242,8 @@ def forgotten(attempt: Attempt, normal: Draw) -> None:
         lost: "tolerance is taken as it is. It is a fraction of the largest singular value.",
     }
     attempt.expect_close(attempt(x, lambda x: matrix @ x, 0.05), outcomes)
-    kept = row_space((1 - (matrix @ x)[:2].tanh().square())[:, None] * matrix[:2])
+    rows = (1 - (matrix @ x)[:2].tanh().square())[:, None] * matrix[:2]
+    kept = rows.pinverse() @ rows
     outcomes = {
         torch.eye(dim) - kept: "Of a function from 6 numbers to 2 four directions are forgotten, "
         "though its Jacobian has two singular values only.",
@@ -255,8 +256,3 @@ def forgotten(attempt: Attempt, normal: Draw) -> None:
         "forgets the direction of ones and that of z."
     }
     attempt.expect_close(attempt(x, lambda x: normed(x), 1e-4), outcomes)
-
-
-def row_space(matrix: Tensor) -> Tensor:
-    """The projection onto the span of the rows, which are independent."""
-    return matrix.T @ torch.linalg.solve(matrix @ matrix.T, matrix)

@@ -37,13 +37,11 @@ def cost_to_reach(attempt: Attempt) -> None:
     def between(t: float, i: int) -> torch.Tensor:
         return torch.tensor(costs[i].item() ** (1 - t) * costs[i + 1].item() ** t)
 
-    def straight(t: float, i: int) -> torch.Tensor:
-        return costs[i] * (1 - t) + costs[i + 1] * t
-
     ends = torch.log(costs[-1] / costs[0])
     outcomes = {
         between(0.6, 1): "Between the second and third model, at three fifths, the cost is wrong.",
-        straight(0.6, 1): "You interpolate the cost. Interpolate its logarithm, and undo that.",
+        costs[1] * 0.4 + costs[2] * 0.6: "You interpolate the cost. Interpolate its logarithm, and "
+        "undo that.",
         between(0.6, 1).log(): "This is the logarithm of the cost.",
         between(0.6, 1).log10().exp(): "Two bases are mixed: undo log10 by 10 **.",
         between(math.log(83 / 80) / math.log(85 / 80), 1): "The accuracy needs no logarithm.",

@@ -47,9 +47,7 @@ def libraries() -> set[Path]:
     return {*LINKER, *(f.parent for f in files if f.parent.name.startswith("lib"))}
 
 
-def protect_files(
-    scratch: Path, hidden: Iterable[Path], needed: Iterable[Path], megabytes: int = 64
-) -> list[str]:
+def protect_files(scratch: Path, hidden: Iterable[Path], needed: Iterable[Path]) -> list[str]:
     """In new namespaces: make all files read-only, and folders look empty; say what failed.
 
     ``scratch`` becomes empty, of limited size, the only folder to write to; those ``hidden`` look
@@ -85,7 +83,7 @@ def protect_files(
         attributes = (ctypes.c_uint64 * 4)(ATTR_RDONLY)
         size = ctypes.c_size_t(ctypes.sizeof(attributes))
         succeed(libc.syscall(MOUNT_SETATTR, AT_FDCWD, b"/", AT_RECURSIVE, attributes, size))
-        empty(scratch, f"size={megabytes}m,mode=700".encode())
+        empty(scratch, b"size=64m,mode=700")
     except OSError as error:
         return [f"files are not protected ({error.strerror})"]
     return []
