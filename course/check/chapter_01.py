@@ -48,8 +48,6 @@ def patchify(attempt: Attempt) -> None:
 def convolution_weight(attempt: Attempt) -> None:
     """matrix [size * size * channels, dim], channels, size -> [dim, channels, size, size]."""
     channels, size, dim = 3, 4, 5
-
-    # One colour: only filters, rows and columns.
     grey = normal_draws(seed=7)(size * size, dim)
     filters = [column.reshape(1, size, size) for column in grey.unbind(1)]
     outcomes = {
@@ -61,8 +59,6 @@ def convolution_weight(attempt: Attempt) -> None:
         "the filters. A filter is a column of it: bring that axis to the front first.",
     }
     attempt.expect_close(attempt(grey, 1, size), outcomes)
-
-    # Several colours, which stand innermost.
     matrix = normal_draws(seed=8)(size * size * channels, dim)
     expected = torch.zeros(dim, channels, size, size)
     for at in range(size * size * channels):

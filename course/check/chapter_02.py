@@ -277,8 +277,6 @@ def multi_head(attempt: Attempt, normal: Draw) -> None:
         "sqrt(d)) v."
     } | of_one_head(x, q, k, v, "d")
     attempt.expect_close(result, outcomes)
-
-    # One head with an output projection.
     expect_projected(attempt, attempt(x, w_qkv, w_out, 1), attended, w_out)
 
     no_queries = w_qkv.clone()
@@ -340,8 +338,6 @@ def grouped_query_attention(attempt: Attempt, normal: Draw) -> None:
         "of k, then all of v.",
     }
     attempt.expect_close(attempt(x, w_q, w_kv, identity, 1), outcomes)
-
-    # One head with an output projection.
     expect_projected(attempt, attempt(x, w_q, w_kv, w_out, 1), attended, w_out)
 
     # q = 0 and a group for each head.
@@ -354,8 +350,6 @@ def grouped_query_attention(attempt: Attempt, normal: Draw) -> None:
     }
     none = torch.zeros(dim, dim)
     attempt.expect_close(attempt(x, none, w_kv, identity, heads, explain=VIEW), outcomes)
-
-    # A group for each head: ordinary multi-head attention.
     root, by_head = math.sqrt(d_head), partial(in_turn, q, w_out)
     outcomes = {
         by_head(x @ w_kv, range(heads), root): "With as many groups as heads the result is wrong. "
@@ -365,8 +359,6 @@ def grouped_query_attention(attempt: Attempt, normal: Draw) -> None:
         "head is only d_head = dim / heads wide, so divide its scores by sqrt(d_head).",
     }
     attempt.expect_close(attempt(x, w_q, w_kv, w_out, heads), outcomes)
-
-    # Fewer groups than heads.
     few = normal(dim, 2 * groups * d_head) / 3
     neighbours, in_rotation = [0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2]
     outcomes = {
@@ -377,8 +369,6 @@ def grouped_query_attention(attempt: Attempt, normal: Draw) -> None:
         by_head(x @ few, [0] * heads, root): "All heads read the first group.",
     }
     attempt.expect_close(attempt(x, w_q, few, w_out, heads), outcomes)
-
-    # One group for all: multi-query attention.
     one = normal(dim, 2 * d_head) / 3
     outcomes = {
         by_head(x @ one, [0] * heads, root): "With one group for all heads the result is wrong. "
