@@ -1,6 +1,7 @@
 """Chapter 6: convolutions as tables, as linear maps and as attention, and receptive fields."""
 
 import itertools
+from collections.abc import Mapping
 
 import torch
 import torch.nn.functional as F
@@ -103,39 +104,33 @@ def first_and_last(attempt: Attempt) -> None:
     def ends(layers: list[list[int]], i: int) -> list[int]:
         return [min(seen(layers, i)), max(seen(layers, i))]
 
-    def described(layers: list[list[int]], i: int) -> tuple[list[int], str]:
+    def expect(
+        layers: list[list[int]], i: int, otherwise: str, wrong: Mapping[str, list[int]] = {}
+    ) -> None:
         given = attempt(torch.tensor(layers).double(), i, shape=dict(ends=2))
-        found = [round(end, 4) for end in given.tolist()]
+        found, right = [round(end, 4) for end in given.tolist()], ends(layers, i)
         said = f"For layers {layers} (filter, stride, padding) and i = {i} you give {found}"
-        return found, f"{said}, expected {ends(layers, i)}."
+        for message, mistake in wrong.items():
+            attempt.expect(found != mistake, f"{said}, expected {right}. {message}")
+        attempt.expect(found == right, f"{said}, expected {right}. {otherwise}")
 
-    found, case = described([[5, 1, 0]], 4)
-    message = f"{case} A filter of 5 reads 5 pixels: the last is kernel - 1 further on."
-    attempt.expect(found != [4, 9], message)
-    message = f"{case} Without padding, output 0 begins at pixel 0: the filter is not centred on i."
-    attempt.expect(found != [2, 6], message)
-    attempt.expect(found == [4, 8], f"{case} Stride 1 and no padding: it reads pixels i and on.")
-    found, case = described([[3, 1, 1]], 4)
-    message = f"{case} Padding puts pixels in front, so that all counts move down by it."
-    attempt.expect(found == [3, 5], message)
-    found, case = described([[3, 2, 0]], 4)
-    message = f"{case} Output i begins stride * i pixels after the first output."
-    attempt.expect(found == [8, 10], message)
+    wrong = {
+        "A filter of 5 reads 5 pixels: the last is kernel - 1 further on.": [4, 9],
+        "Without padding, output 0 begins at pixel 0: the filter is not centred on i.": [2, 6],
+    }
+    expect([[5, 1, 0]], 4, "Stride 1 and no padding: it reads pixels i and on.", wrong)
+    message = "Padding puts pixels in front, so that all counts move down by it."
+    expect([[3, 1, 1]], 4, message)
+    expect([[3, 2, 0]], 4, "Output i begins stride * i pixels after the first output.")
     lower, upper = [7, 3, 2], [3, 2, 1]
-    found, case = described([lower, upper], 5)
-    attempt.expect(
-        found != ends([upper, lower], 5),
-        f"{case} Begin with the highest layer: its outputs are what i counts. The lowest is first "
-        "in the list.",
-    )
-    attempt.expect(
-        found == ends([lower, upper], 5),
-        f"{case} Both ends go down through every layer; the last end gets kernel - 1 more in each.",
-    )
+    wrong = {
+        "Begin with the highest layer: its outputs are what i counts. The lowest is first in the "
+        "list.": ends([upper, lower], 5)
+    }
+    message = "Both ends go down through every layer; the last end gets kernel - 1 more in each."
+    expect([lower, upper], 5, message, wrong)
     for layers, i in (([[3, 1, 1], [5, 2, 2], [2, 4, 0], [3, 1, 3]], 6), ([[4, 2, 3]], 0)):
-        found, case = described(layers, i)
-        message = f"{case} Negative numbers, in the padding, stay as they are."
-        attempt.expect(found == ends(layers, i), message)
+        expect(layers, i, "Negative numbers, in the padding, stay as they are.")
 
 
 @exercise("out, channels, rows, columns", seed=0)
@@ -177,24 +172,20 @@ def circular_by_fourier(attempt: Attempt, normal: Draw) -> None:
         half = side // 2
         around = F.pad(x, (half,) * 4, mode="circular")
         expected = F.conv2d(around, weight)
-        off = [expected.roll((by, by), (-2, -1)) for by in (half, -half, 2 * half, -2 * half)]
-        attempt.expect(
-            not any(close(result, wrong) for wrong in off),
-            "The result is shifted by half of the filter, or all of it. Its middle belongs at "
-            "position (0, 0), not its corner: roll it up and to the left.",
-        )
         flipped = F.conv2d(around, weight.flip((-2, -1)))
-        shifted = [flipped.roll((by, by), (-2, -1)) for by in (0, half, -half)]
-        attempt.expect(
-            not any(close(result, wrong) for wrong in shifted),
+        off = [expected.roll((by, by), (-2, -1)) for by in (half, -half, 2 * half, -2 * half)]
+        turned = [flipped.roll((by, by), (-2, -1)) for by in (0, half, -half)]
+        scaled = [expected / (rows * columns), expected * (rows * columns)]
+        mistakes = {
+            "The result is shifted by half of the filter, or all of it. Its middle belongs at "
+            "position (0, 0), not its corner: roll it up and to the left.": off,
             "The filter is flipped: this sums x_j w_{i-j}. Take the complex conjugate of the "
-            "filter's transform.",
-        )
-        attempt.expect(
-            not close(result * rows * columns, expected)
-            and not close(result, expected * rows * columns),
-            "The result is off by a factor rows * columns: the inverse transform divides by it.",
-        )
+            "filter's transform.": turned,
+            "The result is off by a factor rows * columns: the inverse transform divides by "
+            "it.": scaled,
+        }
+        for message, results in mistakes.items():
+            attempt.expect(not any(close(result, wrong) for wrong in results), message)
         outcomes = {
             expected: "At each frequency the output's channels are a matrix [out, channels] times "
             "the input's channels.",
