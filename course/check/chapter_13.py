@@ -180,9 +180,8 @@ def norm_pullback(attempt: Attempt, normal: Draw) -> None:
     }
     attempt.expect_close(attempt(x, ones, 0.0, g, within=(meter := Autograd())), outcomes)
     if meter.calls:
-        raise NotYet(
-            "The result is right, but by autograd. Write the product with C and z z^T out."
-        )
+        said = "The result is right, but by autograd. Write the product with C and z z^T out."
+        raise NotYet(said)
     pulled = expected(ones, 0.0)
     outcomes = {
         expected(gamma, 0.0): "With a gamma the gradient is wrong.",
@@ -231,10 +230,9 @@ def forgotten(attempt: Attempt, normal: Draw) -> None:
     }
     found = attempt(x, lambda x: matrix @ x, 1e-4, shape={"dim": dim, "dim again": dim})
     # Signs of singular vectors are arbitrary, as are all vectors of singular value 0.
+    said = "These are columns of V^T. Singular vectors are its rows: torch.linalg.svd returns V^T."
     if close(found[:4, :4].abs(), onto(right.T[:4, 4:]).abs()):
-        raise NotYet(
-            "These are columns of V^T. Singular vectors are its rows: torch.linalg.svd returns V^T."
-        )
+        raise NotYet(said)
     attempt.expect_close(found, outcomes)
     outcomes = {
         onto(right[:, 3:]): "With tolerance = 0.05 and singular values of 5, 2, 1, 0.2, 0 and 0 "
