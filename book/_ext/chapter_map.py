@@ -1,7 +1,6 @@
 """Sphinx directives ``chapter-map`` and ``visits``: the book at a glance, and ways through it."""
 
 import re
-from itertools import islice
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -44,21 +43,16 @@ def _card(name: str, chapter: dict) -> nodes.list_item:
     needs = re.sub(r", (\d+)$", r" and \1", ", ".join(map(str, chapter["needs"])))
     facts = (f"Needs {needs}. " if needs else "") + str(length(notebook(name)))
     claims = [claim.id for claim in load().claims.values() if claim.chapter == name]
-    strip = nodes.paragraph(classes=["map-strip"])
-    for claim in claims:
-        strip += nodes.inline("", "", classes=[css_class(word(claim, verdicts()))])
-    answered = sum(claim in verdicts() for claim in claims)
-    count = f"{answered} of {len(claims)} claims answered"
-    strip += nodes.inline("", count, classes=["map-count"])
+    strokes = [nodes.inline("", "", classes=[css_class(word(c, verdicts()))]) for c in claims]
+    count = f"{len(verdicts().keys() & claims)} of {len(claims)} claims answered"
+    counted = nodes.inline("", count, classes=["map-count"])
+    strip = nodes.paragraph("", "", *strokes, counted, classes=["map-strip"])
     title = nodes.paragraph("", "", _link(name), classes=["map-title"])
     question = nodes.paragraph("", chapter["question"])
     minutes = nodes.paragraph("", facts, classes=["map-facts"])
-    opening = (
-        scaled(f"{one[:2]}-{cell.id}", *shown, SMALL)
-        for one, cell, data in figures()
-        if one == name and (shown := picture(cell, data))
-    )
-    first = [html(copy.tag(f"../{STORED}", 'class="map-picture" ')) for copy in islice(opening, 1)]
+    own = [(cell, data) for one, cell, data in figures() if one == name][:1]
+    copies = [scaled(f"{name[:2]}-{cell.id}", *picture(cell, data), SMALL) for cell, data in own]
+    first = [html(copy.tag(f"../{STORED}", 'class="map-picture" ')) for copy in copies]
     return nodes.list_item("", *first, title, question, minutes, strip)
 
 

@@ -35,6 +35,7 @@ def counts(found: dict[str, Found]) -> dict[str, int]:
     answered = [claims[name] for name in found]
     ruled = [claim for claim in answered if claim.since]
     intervals = sum(len(verdict.seeds) > 1 for verdict in found.values())
+    single = [claims[name] for name, verdict in found.items() if len(verdict.seeds) == 1]
     return {
         "claims": len(claims),
         "later": len(load().claims) - len(claims),
@@ -46,9 +47,7 @@ def counts(found: dict[str, Found]) -> dict[str, int]:
         "amended": sum(bool(claim.amended) for claim in ruled),
         "intervals": intervals,
         "misses": round(intervals / MISSES),
-        "one-figure": sum(
-            len(v.seeds) == 1 and claims[name].basis == "measured" for name, v in found.items()
-        ),
+        "one-figure": sum(claim.basis == "measured" for claim in single),
         "proofs": sum(claim.basis == "proved" for claim in answered),
         "inferred": sum(bool(claim.inferred) for claim in claims.values()),
         **direction.counts(direction.paths(found)),

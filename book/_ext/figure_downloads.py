@@ -80,11 +80,7 @@ class FiguresToTake(SphinxDirective):
         self.env.note_dependency(str(notebook(chapter)))
         own = portable.cells(notebook(chapter))
         title = own[0].source.partition("\n")[0].strip("# ")
-        captions = {
-            figure_name(cell): cell.metadata.mystnb.figure.caption
-            for cell in own
-            if figure_name(cell)
-        }
+        captions = {figure_name(c): c.metadata.mystnb.figure.caption for c in own if figure_name(c)}
         listing = nodes.bullet_list(classes=["figures-to-take"])
         for cell, data in pictures:
             name = figure_name(cell)
