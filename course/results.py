@@ -40,8 +40,7 @@ class StudyResults:
     def provenance(self) -> str:
         """The command, and at which commit, from which seeds, where and when it was run."""
         seeds = f"seed{'s' * (len(self.seeds) > 1)} {', '.join(map(str, self.seeds))}"
-        where = f"commit {self.commit}, {seeds}; {self.machine}; {self.date}"
-        return f"{self.command} ({where})"
+        return f"{self.command} (commit {self.commit}, {seeds}; {self.machine}; {self.date})"
 
 
 def study(name: str, folder: Path = RESULTS) -> StudyResults:

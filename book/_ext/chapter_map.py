@@ -78,8 +78,7 @@ def say_length(app: Sphinx, doctree: nodes.document) -> None:
     name = app.env.docname.rpartition("/")[2]
     if app.env.docname == f"book/{name}" and name in names().values():
         title = next(doctree.findall(nodes.title))
-        minutes = str(length(notebook(name)))
-        paragraph = nodes.paragraph("", minutes, classes=["map-facts"])
+        paragraph = nodes.paragraph("", str(length(notebook(name))), classes=["map-facts"])
         title.parent.insert(title.parent.index(title) + 1, paragraph)
 
 

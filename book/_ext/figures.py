@@ -46,8 +46,7 @@ def scaled(name: str, alt: str, file: bytes, widest: int, form: str = "") -> Cop
     with Image.open(io.BytesIO(file)) as image:
         paper = flat(image)
     paper.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
-    webp = encoded(paper, quality=70, method=4)
-    COPIES.append(Copy(f"{name}-{widest}{form}.webp", alt, webp))
+    COPIES.append(Copy(f"{name}-{widest}{form}.webp", alt, encoded(paper, quality=70, method=4)))
     return COPIES[-1]
 
 

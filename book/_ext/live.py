@@ -98,8 +98,7 @@ def samples(model: minivit.ViT) -> list[dict]:
         names = [f"A {int(test.labels[i])}" for i in first]
         names += [f"A {int(test.labels[i])}, which the model misreads" for i in missed]
     else:
-        size = model.preprocess.size
-        images = torch.stack([photograph(name, size) for name in PHOTOGRAPHS])
+        images = torch.stack([photograph(name, model.preprocess.size) for name in PHOTOGRAPHS])
         names = [f"A photograph of {what}" for what in PHOTOGRAPHS.values()]
     logits = model(model.preprocess(images)).tolist()
     pixels = images.permute(0, 2, 3, 1).flatten(1).tolist()  # channels last, as browsers have them

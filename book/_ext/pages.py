@@ -96,8 +96,7 @@ def describe(
 ) -> None:
     """Adds the metadata of a page. Images need the site's address, and wait for one."""
     book = app.config.html_title
-    heading = context.get("title") or page.capitalize()
-    title = BeautifulSoup(heading, "html.parser").get_text()
+    title = BeautifulSoup(context.get("title") or page.capitalize(), "html.parser").get_text()
     if page == app.config.root_doc:
         title = context["title"] = book
         context["docstitle"] = ""  # what follows the title of any other page

@@ -138,8 +138,7 @@ def main() -> None:
     rows = [read(name, folder) for name in names]
     new = [(row["run"], row["processor"]) for row in rows]
     others = [old for old in machines()["runs"] if (old["run"], old["processor"]) not in new]
-    text = json.dumps({"runs": [*others, *rows]}, indent=1)
-    MACHINES.write_text(text + "\n", encoding="utf-8")
+    MACHINES.write_text(json.dumps({"runs": [*others, *rows]}, indent=1) + "\n", encoding="utf-8")
     print("\n".join([table([*others, *rows]), *(test for row in rows for test in row["failed"])]))
 
 

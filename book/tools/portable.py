@@ -103,8 +103,7 @@ def prose(page: Path) -> str:
 
 def main() -> None:
     for path in notebooks.named_on_the_command_line(__doc__ or "", notebooks.of_the_book()):
-        notebook = for_sphinx(notebooks.read(path))
-        notebooks.write(path, portable(notebook, path))
+        notebooks.write(path, portable(for_sphinx(notebooks.read(path)), path))
 
 
 if __name__ == "__main__":

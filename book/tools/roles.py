@@ -60,8 +60,7 @@ def places() -> dict[str, Place]:
                 chapter = f"{int(path.name[:2])}." if numbered else ""
                 found[name] = Place(path, f"{chapter}{own[kind]}")
     for path in [ROOT / "index.md", *BOOK.glob("*.md")]:
-        labels = LABEL.findall(path.read_text(encoding="utf-8"))
-        found |= {label: Place(path) for label in labels}
+        found |= {label: Place(path) for label in LABEL.findall(path.read_text(encoding="utf-8"))}
     return found
 
 

@@ -46,8 +46,7 @@ def build(out: Path = OUT) -> None:
     for deck in (*DECKS, *weeks.NAMES):
         file = SOURCES / f"{deck}.md"
         text = weeks.deck(deck) if deck in weeks.NAMES else file.read_text(encoding="utf-8")
-        html = page(filled(text, out / "figures"))
-        (out / f"{deck}.html").write_text(html, encoding="utf-8")
+        (out / f"{deck}.html").write_text(page(filled(text, out / "figures")), encoding="utf-8")
 
 
 def print_all(out: Path = OUT) -> None:

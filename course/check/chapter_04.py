@@ -341,8 +341,7 @@ def forward(
         return normed(x, eps=eps) * state[f"{name}.weight"] + state[f"{name}.bias"]
 
     pixels = F.unfold(images, PATCH, stride=PATCH).mT  # [batch, patches, 3 * patch * patch]
-    embedding = state["patch_embed.proj.weight"].flatten(1)
-    x = pixels @ embedding.T + state["patch_embed.proj.bias"]
+    x = pixels @ state["patch_embed.proj.weight"].flatten(1).T + state["patch_embed.proj.bias"]
     x = torch.cat([state["cls_token"].expand(len(x), 1, DIM), x], 1) + state["pos_embed"]
     depth = len({name.split(".")[1] for name in state if name.startswith("blocks.")})
     for i in range(depth if blocks is None else blocks):

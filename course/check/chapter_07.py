@@ -296,8 +296,7 @@ def loss_at(logits: Tensor, labels: Tensor, temperature: float) -> float:
 def by_scipy(logits: Tensor, labels: Tensor) -> float:
     """The best temperature from 0.05 to 20."""
     how = {"bounds": (0.05, 20.0), "method": "bounded", "options": {"xatol": 1e-9}}
-    found = optimize.minimize_scalar(lambda beta: loss_at(logits, labels, 1 / beta), **how)
-    return 1 / found.x
+    return 1 / optimize.minimize_scalar(lambda beta: loss_at(logits, labels, 1 / beta), **how).x
 
 
 @exercise("rows, columns", seed=9)

@@ -153,8 +153,7 @@ def cusp(x: Tensor) -> Tensor:
 
 def square(x: Tensor) -> Tensor:
     """Folds along x0 = 0, where its rotation has put it."""
-    turn = x.new_tensor([[0.6, -0.8], [0.8, 0.6]])
-    z = turn @ x
+    z = x.new_tensor([[0.6, -0.8], [0.8, 0.6]]) @ x
     return torch.stack([z[0] ** 2 + 0.3 * z[0] ** 3, z[1] + z[0] ** 2])
 
 

@@ -119,8 +119,7 @@ def recovered_fast(attempt: Attempt) -> None:
 
     def tried(smallest: float, scale: float) -> Tensor:
         """What is left of the error in every direction, as a fraction, [n]."""
-        values = scale * torch.linspace(1, smallest, n)
-        one = Map(500, values, seed=4)
+        one = Map(500, scale * torch.linspace(1, smallest, n), seed=4)
         x = one.right.T @ torch.ones(n)  # as much in every direction
         found = attempt(one.matrix @ x, one.push, one.pull, steps, shape=dict(n=n))
         one.expect_few(attempt, steps)

@@ -104,8 +104,7 @@ def tridiagonal(attempt: Attempt, normal: Draw) -> None:
     Q = torch.linalg.qr(torch.stack(columns, 1)).Q
     T = (Q.T @ A @ Q).triu(-1).tril(1)
     right = torch.where(torch.eye(k, dtype=torch.bool), T, T.abs())
-    shape = {"steps": k, "steps ": k}
-    found = attempt(start, lambda v: A @ v, k, shape=shape)
+    found = attempt(start, lambda v: A @ v, k, shape={"steps": k, "steps ": k})
     attempt.expect(
         (found - found.triu(-1).tril(1)).abs().max() < 1e-6,
         "Entries beside the three middle diagonals are not zero: each new vector must be made "

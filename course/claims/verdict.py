@@ -67,8 +67,7 @@ class Verdict:
         if not data["readings"]:
             del data["readings"]
         page = card.html(self.claim, self.found, f"verdict-{self.claim.id}")
-        shown = {"text/plain": repr(self), "text/html": page, MIME: data}
-        return shown, {MIME: about}
+        return {"text/plain": repr(self), "text/html": page, MIME: data}, {MIME: about}
 
 
 def decided(claim: Claim, value: Value) -> Found:

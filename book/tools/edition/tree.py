@@ -103,7 +103,6 @@ def title(page: str) -> str:
 def labels(page: str) -> list[str]:
     """Figures, equations and places of a page to which others point."""
     path = next(ROOT.glob(f"{page}.*"))
-    matches = LABEL.finditer(portable.prose(path))
-    names = [next(filter(None, match.groups())) for match in matches]
+    names = [next(filter(None, match.groups())) for match in LABEL.finditer(portable.prose(path))]
     cells = portable.cells(path) if path.suffix == ".ipynb" else []
     return names + list(filter(None, map(notebooks.figure_name, cells)))

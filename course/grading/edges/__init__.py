@@ -79,8 +79,6 @@ def nbgrader(arguments: Sequence[str] | None = None) -> int:
 
 
 def _cell(name: str, source: str, solution: bool = False, grade: bool = False) -> dict:
-    about = {"schema_version": 3, "grade_id": name, "solution": solution, "grade": grade}
-    about |= {"locked": grade, "task": False} | ({"points": POINTS} if grade else {})
-    return nbformat.v4.new_code_cell(
-        source, id=name.replace("_", "-"), metadata={"nbgrader": about}
-    )
+    own = {"schema_version": 3, "grade_id": name, "solution": solution, "grade": grade}
+    own |= {"locked": grade, "task": False} | ({"points": POINTS} if grade else {})
+    return nbformat.v4.new_code_cell(source, id=name.replace("_", "-"), metadata={"nbgrader": own})
