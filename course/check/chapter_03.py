@@ -56,7 +56,6 @@ def move_by(attempt: Attempt) -> None:
     n, dim = 5, 6
     places = torch.tensor([7.0, 0.0, 3.0, 12.0, 4.0])
     p = sincos(places, dim)
-    shape = dict(n=n, dim=dim)
     outcomes = {
         p: "With steps = 0 every row should come back as it is.",
         torch.cat([p[:, 0::2], p[:, 1::2]], 1): "With steps = 0 the numbers come back in another "
@@ -65,7 +64,7 @@ def move_by(attempt: Attempt) -> None:
         "exchanged.",
     }
     attempt.expect_close(attempt(p, 0), outcomes)
-    moved = attempt(p, 2, shape=shape)
+    moved = attempt(p, 2, shape=dict(n=n, dim=dim))
     lengths = moved.unflatten(1, (-1, 2)).norm(dim=-1)
     attempt.expect(
         (lengths - 1).abs().max() < 1e-4,

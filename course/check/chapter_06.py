@@ -119,8 +119,7 @@ def first_and_last(attempt: Attempt) -> None:
         "Without padding, output 0 begins at pixel 0: the filter is not centred on i.": [2, 6],
     }
     expect([[5, 1, 0]], 4, "Stride 1 and no padding: it reads pixels i and on.", wrong)
-    message = "Padding puts pixels in front, so that all counts move down by it."
-    expect([[3, 1, 1]], 4, message)
+    expect([[3, 1, 1]], 4, "Padding puts pixels in front, so that all counts move down by it.")
     expect([[3, 2, 0]], 4, "Output i begins stride * i pixels after the first output.")
     lower, upper = [7, 3, 2], [3, 2, 1]
     wrong = {
@@ -200,13 +199,12 @@ def convolution_by_attention(attempt: Attempt, normal: Draw) -> None:
     batch, dim, out, grid = 2, 3, 4, (5, 6)
     tokens = grid[0] * grid[1]
     x, weight = normal(batch, tokens, dim), normal(out, dim, 3, 3)
-    shape = dict(batch=batch, tokens=tokens, out=out)
 
     def convolved(weight: Tensor, mode: str = "replicate") -> Tensor:
         padded = F.pad(x.mT.unflatten(2, grid), (1, 1, 1, 1), mode=mode)
         return F.conv2d(padded, weight).flatten(2).mT
 
-    result = attempt(x, weight, grid, 50.0, shape=shape)
+    result = attempt(x, weight, grid, 50.0, shape=dict(batch=batch, tokens=tokens, out=out))
     inside = F.pad(torch.ones(grid[0] - 2, grid[1] - 2), (1, 1, 1, 1)).flatten() > 0
     attempt.expect(
         not close(result[:, inside], convolved(weight.flip((-2, -1)))[:, inside]),

@@ -16,7 +16,6 @@ def effective_keys(attempt: Attempt, normal: Draw) -> None:
     heads, queries, keys = 3, 4, 6
     message = "A weight of exactly 0 gives NaN or infinity: 0 log 0 counts as 0."
     count = partial(attempt, shape=dict(heads=heads), if_not_finite=message)
-    even = torch.full((heads, queries, keys), 1 / keys)
     outcomes: Outcomes = {
         keys: f"{keys} keys of equal weight are {keys} effective keys.",
         math.log(keys): "This is the entropy, log n for n equal weights. Its exponential is the "
@@ -25,7 +24,7 @@ def effective_keys(attempt: Attempt, normal: Draw) -> None:
         math.exp(math.log(keys) / keys): "You take the mean over keys. An entropy is a sum.",
         1 / keys: "The entropy has the wrong sign.",
     }
-    attempt.expect_close(count(even), outcomes)
+    attempt.expect_close(count(torch.full((heads, queries, keys), 1 / keys)), outcomes)
     single = torch.eye(keys)[:queries].expand(heads, -1, -1).contiguous()
     attempt.expect_close(count(single), {1.0: "All weight on one key is one effective key."})
     weights = normal(heads, queries, keys).mul(2).softmax(-1)

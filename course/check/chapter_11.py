@@ -102,14 +102,13 @@ def step_in_pixels(attempt: Attempt, normal: Draw) -> None:
         coefficients = torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient)
         return torch.einsum("uh,vw,bcuv->bchw", rows, columns, weight * coefficients)
 
-    ones = torch.ones(h, w)
     outcomes = {
         gradient: "With all weights 1 the two bases are rotations, and a step in the coefficients "
         "should be the step in the pixels.",
         torch.einsum("uh,vw,bchw->bcuv", rows, columns, gradient): "These are coefficients. "
         "Transform them back into a change of the image.",
     }
-    attempt.expect_close(attempt(gradient, ones, rows, columns), outcomes)
+    attempt.expect_close(attempt(gradient, torch.ones(h, w), rows, columns), outcomes)
     outcomes = {
         moved(weight**2, rows, columns): "With unequal weights, the change of the image is wrong.",
         moved(weight, rows, columns): "The weight counts once. It stands between image and "

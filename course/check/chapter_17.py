@@ -13,7 +13,6 @@ from course.check.exercise import exercise
 @exercise("parts")
 def main_effects(attempt: Attempt) -> None:
     """results [2] * k -> the main effect of each of k parts, [k]."""
-    one = torch.tensor([3.0, 5.0])
     outcomes = {
         torch.tensor([2.0]): "With one part, 3 without it and 5 with it, its effect is 2.",
         torch.tensor([-2.0]): "The sign is wrong: with the part (index 1) minus without it (index "
@@ -21,7 +20,7 @@ def main_effects(attempt: Attempt) -> None:
         torch.tensor([1.0]): "This is half of the effect: with the part minus the mean of all.",
         torch.tensor([5.0]): "This is the result with the part. Subtract that without it.",
     }
-    attempt.expect_close(attempt(one), outcomes)
+    attempt.expect_close(attempt(torch.tensor([3.0, 5.0])), outcomes)
     for k in (2, 4):
         results = normal_draws(seed=k)(*[2] * k)
         halves = [[results.select(axis, state) for state in (0, 1)] for axis in range(k)]

@@ -43,7 +43,6 @@ def position_variance(attempt: Attempt, normal: Draw) -> None:
 def gaussian_weights(attempt: Attempt) -> None:
     """places [n, 2], width -> [n, n]."""
     places = torch.tensor([[0.0, 0.0], [0.0, 1.0], [2.0, 1.0], [3.0, 4.0]])
-    n = len(places)
 
     def weights(width: float, power: float = 2, half: float = 2) -> torch.Tensor:
         distances = torch.stack([(places - place).norm(dim=1) for place in places])
@@ -67,7 +66,7 @@ def gaussian_weights(attempt: Attempt) -> None:
     message = "With a large width the weights should be nearly equal."
     attempt.expect_close(attempt(places, 40.0), {rows(weights(40.0)): message})
     message = "With a small width every place should keep to itself."
-    attempt.expect_close(attempt(places, 0.05), {torch.eye(n): message})
+    attempt.expect_close(attempt(places, 0.05), {torch.eye(len(places)): message})
 
 
 @exercise(seed=1)

@@ -31,9 +31,8 @@ def rope_2d(attempt: Attempt, normal: Draw) -> None:
         "added: then places on a diagonal look alike.",
     }
     attempt.expect_close(attempt(x, rows, columns, rates), outcomes)
-    message = "At row 0 and column 0 nothing should turn."
     still = attempt(x[:, :, :1], rows[:1], columns[:1], rates)
-    attempt.expect_close(still, {x[:, :, :1]: message})
+    attempt.expect_close(still, {x[:, :, :1]: "At row 0 and column 0 nothing should turn."})
 
 
 @exercise("batch, tokens, features", seed=1)
