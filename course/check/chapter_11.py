@@ -161,8 +161,7 @@ def robust_images(attempt: Attempt, normal: Draw) -> None:
             if scale == "sign":
                 gradient = gradient.sign()
             x = x + sign * size * gradient
-            if clip == "always":
-                x = x.clamp(0, 1)
+            x = x.clamp(0, 1) if clip == "always" else x
         return x.clamp(0, 1) if clip == "last" else x
 
     result = climb([(0, 0)], 1, 0.02)
