@@ -15,6 +15,7 @@ from torch import Tensor
 T = TypeVar("T")
 Outcomes = dict[Any, str]  # tensors or numbers, each with a message
 Draw = Callable[..., Tensor]  # of normal numbers, of the shape given
+Sizes = dict[str, int]  # of a tensor, by names of its axes
 
 # In float64 a right answer is off by a ten-millionth of this, so no processor's rounding matters.
 # It leaves room for a step that a learner takes in float32 and for 1e-6 added to a divisor; the
@@ -70,7 +71,7 @@ class Attempt:
     def __call__(
         self,
         *inputs,
-        shape: dict[str, int] | None = None,
+        shape: Sizes | None = None,
         dtype: torch.dtype | None = None,
         if_not_finite: str = "The result contains NaN or infinity.",
         within: AbstractContextManager | None = None,
@@ -80,9 +81,9 @@ class Attempt:
         """Call the function and return its result if it is well formed.
 
         A result that is worked on before it is compared with outcomes, whose shape is that which it
-        should have, needs ``shape``: sizes by names of axes. Without ``dtype`` it must be that of
-        the first input. ``within`` is entered for the call alone. ``explain`` has, by words of what
-        would be said of an exception, what to say first. A list or an array will do if ``listed``.
+        should have, needs ``shape``. Without ``dtype`` it must be that of the first input.
+        ``within`` is entered for the call alone. ``explain`` has, by words of what would be said of
+        an exception, what to say first. A list or an array will do if ``listed``.
         """
         try:
             result = self._call(inputs, within)
@@ -196,9 +197,7 @@ def _as_number(result: object) -> Tensor:
     return result.detach()
 
 
-def _as_tensor(
-    result: object, shape: dict[str, int] | None, dtype: torch.dtype, because: str
-) -> Tensor:
+def _as_tensor(result: object, shape: Sizes | None, dtype: torch.dtype, because: str) -> Tensor:
     if not isinstance(result, Tensor):
         make = "torch.tensor makes one of numbers, torch.stack of tensors"
         found = type(result).__name__
@@ -210,7 +209,7 @@ def _as_tensor(
     return result.detach()
 
 
-def _expect_shape(result: Tensor, shape: dict[str, int]) -> None:
+def _expect_shape(result: Tensor, shape: Sizes) -> None:
     sizes, expected = list(result.shape), list(shape.values())
     if sizes != expected:
         named = ", ".join(f"{axis} {size}" for axis, size in shape.items())

@@ -136,9 +136,7 @@ def held_attention(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(weights, w_v, w_out), outcomes)
 
 
-def mixed(
-    x: Tensor, weights: Tensor, values: Tensor, out: Tensor, interleaved: bool = False
-) -> Tensor:
+def mixed(x: Tensor, weights: Tensor, values: Tensor, out: Tensor, interleaved=False) -> Tensor:
     """Attention with given weights [heads, tokens, tokens]; with the last a head has every n-th."""
     split = (-1, len(weights)) if interleaved else (len(weights), -1)
     v = torch.unflatten(x @ values, -1, split)
