@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from minivit.model import Model
 from minivit.preprocessing import Preprocess
 from vitlab.data import Data
-from vitlab.training import Recipe, evaluate, train
+from vitlab.training import Recipe, train
 from vitlab.training.augment import shift_and_flip
 
 
@@ -30,14 +30,6 @@ def fitted(
     torch.manual_seed(seed)
     model = create()
     return model, train(model, data, replace(recipe, seed=seed), **how).test.accuracy
-
-
-def scores_of(model: Model, data: Data) -> dict[str, float]:
-    """Loss on the training part, and accuracy on the validation part."""
-    return {
-        "train_loss": -evaluate(model, data.train).log_likelihood,
-        "validation": evaluate(model, data.validation).accuracy,
-    }
 
 
 def normalised(images: Tensor, like: Data | Preprocess) -> Tensor:
