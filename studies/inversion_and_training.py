@@ -4,7 +4,6 @@ Every architecture for digits is inverted untrained, by gradient descent at its 
 condition numbers are computed too; then it is trained for a few steps.
 """
 
-from functools import cache
 from typing import Any
 
 import torch
@@ -15,9 +14,9 @@ from torch.optim.swa_utils import update_bn
 import minivit
 from minivit.model import Model
 from studies.runner.survey import Figures, by_row, over_seeds
+from studies.shared.inputs import digits
 from studies.shared.recovery import without
 from vitlab.calls import activation
-from vitlab.data import load_data
 from vitlab.inversion import Diverged, invert
 from vitlab.krylov import jacobian
 
@@ -51,27 +50,18 @@ RATES = 3e-3, 1e-2  # AdamW's; of these the better one counts
 PICTURES = 4  # inverted, of the test part
 
 
-@cache
-def digits() -> dict[str, tuple[Tensor, Tensor]]:
-    """Images of mean 0 and standard deviation 1 over the training part, and labels, by part."""
-    data = load_data("DIGITS")
-    x = data.train.images.float()
-    parts = {"train": data.train, "test": data.test}
-    return {k: ((part.images - x.mean()) / x.std(), part.labels) for k, part in parts.items()}
-
-
 def untrained(name: str, seed: int) -> Model:
     """An architecture as it is before the first step, in evaluation mode."""
     torch.manual_seed(seed)
     base, changes, removed = ARCHITECTURES[name]
     model = without(minivit.create(base, **changes), removed)
-    update_bn([digits()["train"][0][:256]], model)  # there are no statistics before training
+    update_bn([digits("train")[0][:256]], model)  # there are no statistics before training
     return model.eval()
 
 
 def loss_after(model: Model, rate: float, seed: int) -> float:
     """The cross-entropy on all training images after some steps of AdamW."""
-    images, labels = digits()["train"]
+    images, labels = digits("train")
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.05)
     model.train()
@@ -99,7 +89,7 @@ class Tokens(nn.Module):
 def inverted(model: Model) -> dict[str, float]:
     """Means over images of gradient descent from the last block: dB at the end; log10 of how many
     evaluations until the tokens were nearer than those of a perturbed image, ``BUDGET`` at most."""
-    images = digits()["test"][0][:PICTURES]
+    images = digits("test")[0][:PICTURES]
     try:
         way: Any = invert(model, images, at=Tokens(model).block, optimizer="gd", steps=BUDGET)
     except Diverged:
@@ -112,7 +102,7 @@ def conditions(model: Model) -> dict[str, float]:
     """Base-10 logarithms of condition numbers of the last block's tokens: by the pixels of one
     image, mean over images; by the first layer's weights, for all images."""
     model = model.double()
-    images = digits()["test"][0][:PICTURES].double()
+    images = digits("test")[0][:PICTURES].double()
     by_input = torch.linalg.svdvals(jacobian(Tokens(model), images))  # [batch, 64]
     name, first = next((n, p) for n, p in model.named_parameters() if p.ndim == 4)
 

@@ -9,7 +9,7 @@ features still improve. Each row is one seed.
 import copy
 import math
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,8 +20,8 @@ import minivit
 from minivit.patches import patchify
 from minivit.vit import Block
 from studies.runner.survey import Figures, Survey
+from studies.shared.inputs import digits
 from studies.shared.training import optimise
-from vitlab.data import load_data
 from vitlab.instruments.probes import probe
 
 SEEDS = range(5)
@@ -39,14 +39,6 @@ SETTINGS = {
 }
 
 
-@cache
-def digits() -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Images with mean 0 and deviation 1, and labels: those of training, those of the test."""
-    data = load_data("DIGITS")
-    x, y = (part.images.float() for part in (data.train, data.test))
-    return (x - x.mean()) / x.std(), data.train.labels, (y - x.mean()) / x.std(), data.test.labels
-
-
 def encoder() -> Any:
     return minivit.create("vit_8px", dim=32, depth=2, heads=4)
 
@@ -58,13 +50,13 @@ def tokens(vit: Any, x: Tensor) -> Tensor:
 
 def named(train: Tensor, test: Tensor, neighbours: int = 10) -> float:
     """The fraction of test digits whose most similar training digits mostly have their label."""
-    _, labels, _, truth = digits()
+    labels, truth = digits("train")[1], digits("test")[1]
     near = (F.normalize(test, dim=1) @ F.normalize(train, dim=1).mT).topk(neighbours).indices
     return (labels[near].mode(1).values == truth).double().mean().item()
 
 
 def neighbours(vit: Any) -> float:
-    return named(tokens(vit, digits()[0]).mean(1), tokens(vit, digits()[2]).mean(1))
+    return named(tokens(vit, digits("train")[0]).mean(1), tokens(vit, digits("test")[0]).mean(1))
 
 
 class Filling(nn.Module):
@@ -91,7 +83,7 @@ class Filling(nn.Module):
 
 def masked(seed: int) -> Figures:
     torch.manual_seed(seed)
-    train, model = digits()[0], Filling()
+    train, model = digits("train")[0], Filling()
     before, draws = neighbours(model.vit), Generator().manual_seed(seed)
 
     def loss() -> Tensor:
@@ -107,7 +99,7 @@ def masked(seed: int) -> Figures:
 
 
 def read(vit: Any) -> Figures:
-    train, labels, test, truth = digits()
+    (train, labels), (test, truth) = digits("train"), digits("test")
     known, asked = (tokens(vit, x).mean(1) for x in (train, test))
     line = probe((known, labels), (asked, truth)).accuracy
     return {"neighbours": named(known, asked), "linear": line, "component": component(vit)}
@@ -115,7 +107,7 @@ def read(vit: Any) -> Figures:
 
 def component(vit: Any) -> float:
     """How well a digit's first component tells patches with ink from others; either sign."""
-    found, raw = [], digits()[2]
+    found, raw = [], digits("test")[0]
     ink = patchify(raw - raw.min(), 2).mean(-1) > (raw.max() - raw.min()) / 4
     for x, inked in zip(tokens(vit, raw), ink, strict=True):
         score = torch.linalg.svd(x - x.mean(0))[0][:, 0]
@@ -134,7 +126,7 @@ def views(images: Tensor, draws: Generator) -> Tensor:
     rows = [scale * turn.cos(), slant - scale * turn.sin(), some(-0.13, 0.13)]
     more = [scale * turn.sin(), scale * turn.cos(), some(-0.13, 0.13)]
     maps = torch.stack([torch.stack(rows, 1), torch.stack(more, 1)], 1)
-    ground = digits()[0].min()
+    ground = digits("train")[0].min()
     places = F.affine_grid(maps, list(images.shape), align_corners=False)
     seen = F.grid_sample(images - ground, places, align_corners=False) + ground
     noise = torch.randn(images.shape, generator=draws)
@@ -161,7 +153,7 @@ def entropy(p: Tensor) -> Tensor:
 def agreed(kind: str, seed: int) -> Figures:
     torch.manual_seed(seed)
     keeps, temperature, centred = SETTINGS[kind]
-    steps, train, student = STEPS.get(kind, FEWER), digits()[0], Agreeing()
+    steps, train, student = STEPS.get(kind, FEWER), digits("train")[0], Agreeing()
     teacher = copy.deepcopy(student).requires_grad_(False)
     draws, before = Generator().manual_seed(seed), {"before": neighbours(student.vit)}
     before["component before"] = component(student.vit)
@@ -206,7 +198,7 @@ def agreed(kind: str, seed: int) -> Figures:
 
 
 def pixels() -> Figures:
-    return {"neighbours": named(digits()[0].flatten(1), digits()[2].flatten(1))}
+    return {"neighbours": named(digits("train")[0].flatten(1), digits("test")[0].flatten(1))}
 
 
 ROWS: dict[str, Callable[[], Figures]] = {"pixels": pixels}

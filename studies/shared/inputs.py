@@ -9,7 +9,7 @@ from PIL import Image
 from torch import Tensor
 
 from studies.runner.run import loaded, spread
-from vitlab.data import Split
+from vitlab.data import Split, load_data
 
 
 def pictures(data: str, number: int, part: str = "test") -> Split:
@@ -22,6 +22,14 @@ def shuffled(data: str, number: int, part: str = "test") -> Split:
     """The same in another order: batches of what stands by class would be of one class."""
     images = pictures(data, number, part)
     return images[torch.randperm(len(images), generator=torch.Generator().manual_seed(0))]
+
+
+@cache
+def digits(part: str) -> tuple[Tensor, Tensor]:
+    """Digits of mean 0 and standard deviation 1 over the training part, and their labels."""
+    data = load_data("DIGITS")
+    x, chosen = data.train.images.float(), getattr(data, part)
+    return (chosen.images - x.mean()) / x.std(), chosen.labels
 
 
 def encoded(pixels: Tensor, kind: str = "PNG", side: int = 0, quality: int = 90) -> str:
