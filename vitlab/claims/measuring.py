@@ -103,7 +103,6 @@ class Measured:
 class Measurement:
     """How a claim is measured."""
 
-    claim: str  # its id in the ledger
     function: Callable[[Subject], Measured]  # gives the figure, or raises
     slow: bool = False  # whether --quick leaves it out
     untrained: bool = False  # whether the model before training is asked, too
@@ -146,7 +145,7 @@ def measures(*claims: str, slow: bool = False, untrained: bool = False) -> Calla
     """Decorates the function that measures what claims say of one model."""
 
     def register(function: Measure) -> Measure:
-        MEASUREMENTS.update({c: Measurement(c, function, slow, untrained) for c in claims})
+        MEASUREMENTS.update(dict.fromkeys(claims, Measurement(function, slow, untrained)))
         return function
 
     return register

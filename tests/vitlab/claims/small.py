@@ -67,7 +67,7 @@ FUNCTIONS = {"A01": brightness, "A02": confidence, "A03": mean_label, "A04": ran
 def install(setter):
     """Puts the small measurements in the place of the package's; gives the mapping that is read."""
     measurements = {
-        name: Measurement(name, function, function is random, untrained=function is confidence)
+        name: Measurement(function, function is random, untrained=function is confidence)
         for name, function in FUNCTIONS.items()
     }
     setter(package, "MEASUREMENTS", measurements)

@@ -53,7 +53,7 @@ def audit(measurements, tmp_path, capsys):
 def count_calls(measurements):
     """A measurement of A02 that notes its calls."""
     calls = []
-    measurements["A02"] = Measurement("A02", lambda subject: calls.append(1) or Measured(0.5))
+    measurements["A02"] = Measurement(lambda subject: calls.append(1) or Measured(0.5))
     return calls
 
 
@@ -89,7 +89,7 @@ def test_what_has_no_figure_says_why_and_has_no_word(audit, measurements):
     refuses = small.raising(NotApplicable("it needs <attention>"))
     nan = lambda subject: Measured(float("nan"))  # noqa: E731
     for name, function in (("A02", refuses), ("A03", FAILS), ("A05", nan)):
-        measurements[name] = Measurement(name, function)
+        measurements[name] = Measurement(function)
     code, report, printed = audit("--quick")
     assert code == 1 and "Traceback" not in printed.err
     assert report["states"] == {"measured": 1, "cannot be asked": 2, "failed": 1, "left out": 1}
@@ -103,9 +103,9 @@ def test_what_has_no_figure_says_why_and_has_no_word(audit, measurements):
 
 
 def test_a_failure_is_tried_again_and_an_answer_is_kept(audit, measurements, count_calls):
-    measurements["A03"] = Measurement("A03", FAILS)
+    measurements["A03"] = Measurement(FAILS)
     assert audit()[0] == 1
-    measurements["A03"] = Measurement("A03", lambda subject: Measured(0.5))
+    measurements["A03"] = Measurement(lambda subject: Measured(0.5))
     code, report, _ = audit()
     assert code == 0 and report["A03"]["figure"] == 0.5 and len(count_calls) == 1
 
@@ -137,7 +137,7 @@ from vitlab.commands import main
 def slow(subject):
     print("asking", flush=True)
     time.sleep(60)
-small.install(setattr)["A02"] = Measurement("A02", slow)
+small.install(setattr)["A02"] = Measurement(slow)
 main(sys.argv[1:])
 """
 
@@ -151,7 +151,7 @@ def test_a_killed_audit_goes_on_where_it_was(audit, measurements, tmp_path):
         process.send_signal(signal.SIGKILL)
     kept = json.loads((tmp_path / "out/answers.json").read_text())["answers"]
     assert set(kept) == {"A01"}
-    measurements["A01"] = Measurement("A01", FAILS)  # it is not asked again
+    measurements["A01"] = Measurement(FAILS)  # it is not asked again
     code, report, _ = audit()
     assert code == 0 and report["A01"]["figure"] == kept["A01"]["figure"]
     assert report["states"]["measured"] == 4

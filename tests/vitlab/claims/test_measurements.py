@@ -61,7 +61,7 @@ def test_what_a_claim_needs_is_said_and_a_figure_that_is_no_number_is_none():
 
 def measured(function, **more):
     subject = Subject(nn.Identity(), torch.zeros(1, 3, 4, 4), **more)
-    return Measurement("X01", function, untrained=True).measure(subject)
+    return Measurement(function, untrained=True).measure(subject)
 
 
 def test_an_error_is_a_refusal_or_the_audit_s_own(monkeypatch):
@@ -75,7 +75,7 @@ def test_an_error_is_a_refusal_or_the_audit_s_own(monkeypatch):
         (MemoryError(), "failed", "out of memory: try a smaller --batch-size"),
         (torch.OutOfMemoryError("CUDA out of memory"), "failed", "out of memory: try"),
     ):
-        monkeypatch.setitem(MEASUREMENTS, "X01", Measurement("X01", raising(error)))
+        monkeypatch.setitem(MEASUREMENTS, "X01", Measurement(raising(error)))
         row = ask("X01", Subject(nn.Identity(), torch.zeros(1, 3, 4, 4)), 0)
         assert row["state"] == state and row["reason"].startswith(reason)
 

@@ -66,7 +66,7 @@ def report():
             small.raising(KeyError("x")),
         )
         for name, function in zip(measurements, functions, strict=True):
-            measurements[name] = Measurement(name, function)
+            measurements[name] = Measurement(function)
         opened = Audit("digits_vit", images="DIGITS", count=4, untrained=True, device="cpu")
         answers = [ask(name, opened.subject, 0) for name in measurements]
         report = opened.report(answers, "python -m vitlab audit '<name>'")
