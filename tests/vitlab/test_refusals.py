@@ -5,7 +5,6 @@ from functools import partial
 
 import matplotlib
 import pytest
-import timm
 import torch
 from matplotlib.figure import Figure
 from torch import nn
@@ -24,6 +23,8 @@ from tests.vitlab.inversion.test_collisions import HERE, double, gates, square
 from tests.vitlab.inversion.test_norms import norm_of
 from tests.vitlab.inversion.test_residual import made
 from tests.vitlab.test_krylov import times
+from tests.vitlab.tried.architectures import ARCHITECTURES
+from tests.vitlab.tried.table import built
 from vitlab import figures, inversion, krylov
 from vitlab.instruments.weights import WeightLoss
 
@@ -37,7 +38,7 @@ WIDE, MIXER = draw(minivit.create("vit_32px", depth=2)).eval(), minivit.create("
 NARROW = draw(minivit.create("vit_32px", image_size=16, depth=2, dim=16, heads=2)).eval()
 TINY, TINY_IMAGES, MEAN = small(), tiny_images(), everybodys("minivit mean")[:2]
 DEEP = nn.Sequential(nn.Flatten(), nn.Linear(6, 4), nn.Linear(4, 3).double())
-ROW, TOKENS = random(1, 3), torch.zeros(1, 16, 64)
+ROW, TOKENS, SWIN = random(1, 3), torch.zeros(1, 16, 64), built(ARCHITECTURES["timm Swin"])
 
 
 def shared():
@@ -51,10 +52,6 @@ def skipping():
     model = draw(minivit.create("vit_32px", depth=2))
     model.register_forward_hook(lambda _, x, y: y + x[0].mean((2, 3)).sum(1)[:, None])
     return model
-
-
-def swin():
-    return timm.create_model("swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1))  # fmt: skip
 
 
 def dead():
@@ -108,7 +105,7 @@ REFUSED = {
     "positions": [
         (lambda: vitlab.position_table(minivit.remove(VIT, "positions")), "one table of positions in ViT: got none"),
         (lambda: vitlab.position_table(minivit.create("resnet_8px")), "ResNet: got none"),
-        (lambda: vitlab.position_table(swin()), "relative_position_bias_table"),
+        (lambda: vitlab.position_table(SWIN[0]), "relative_position_bias_table"),
         (lambda: vitlab.position_table(VIT, (3, 6)), "3 x 6 patches .* in 'positions.table': got 16 positions"),
         (lambda: vitlab.position_table(VIT, 4), "2 entries are each a whole number or None as grid: got 4"),
         (lambda: vitlab.place_recovery(torch.ones(4, 4, 3)), "nothing to read"),
@@ -133,7 +130,7 @@ REFUSED = {
     "lens and norms": [
         (lambda: vitlab.logit_lens(minivit.create("resnet_32px"), PICTURES), "ResNet .* no row of blocks from tokens"),
         (lambda: vitlab.logit_lens(skipping(), PICTURES), "logits of ViT that follow from what 'blocks.1' gives"),
-        (lambda: vitlab.token_norms(swin(), torch.rand(1, 3, 56, 56)), "no row of blocks"),
+        (lambda: vitlab.token_norms(*SWIN), "no row of blocks"),
         (lambda: vitlab.token_norms(WIDE, PICTURES, grid=(3, 3)), r"\[2, 64, \d+\] is neither tokens of a known grid"),
     ],
     "localisation": [

@@ -8,14 +8,15 @@ from functools import cache
 import pytest
 import timm
 import torch
-import torchvision
-import transformers as hf
+from scipy.stats import spearmanr
 from torch import nn
 
 import minivit
 from tests.parity import draw
 from tests.vitlab.claims.planted import digits, outcome
 from tests.vitlab.claims.small import raising
+from tests.vitlab.tried.architectures import ARCHITECTURES, TIMM, of_timm
+from tests.vitlab.tried.table import built
 from vitlab.claims.measurements import MEASUREMENTS, ask
 from vitlab.claims.measurements.attention import rank_correlation
 from vitlab.claims.measuring import Measured, Measurement, NotApplicable, Subject
@@ -108,35 +109,27 @@ def test_groups_have_the_mean_that_all_have_and_rank_correlation_is_spearmans():
         few = MEASUREMENTS[name].measure(Subject(model, images[:15]))
         assert (len(whole.each), len(few.each)) in ((4, 1), (18, 15))
     assert whole.each.mean().item() == pytest.approx(whole.figure)
-    stats = pytest.importorskip("scipy.stats")
     draws = torch.Generator().manual_seed(0)
     a, b = torch.randint(0, 6, (2, 5, 9), generator=draws).double()
-    known = [stats.spearmanr(x, y).statistic for x, y in zip(a, b, strict=True)]
+    known = [spearmanr(x, y).statistic for x, y in zip(a, b, strict=True)]
     torch.testing.assert_close(rank_correlation(a, b), torch.tensor(known, dtype=torch.float64))
     assert rank_correlation(a, torch.ones_like(a)).abs().max() == 0
 
 
-HF = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
-TIMM = {"embed_dim": 16, "img_size": 32}
-MODELS = {
-    "registers": lambda: timm.create_model("vit_tiny_patch16_224", depth=2, num_heads=2, patch_size=8, reg_tokens=2, **TIMM),
-    "windows": lambda: timm.create_model("swin_tiny_patch4_window7_224", depths=(1, 1), **TIMM),
-    "no logits": lambda: hf.CLIPVisionModel(hf.CLIPVisionConfig(**HF, image_size=32, patch_size=8)),
-    "convolutions": torchvision.models.resnet18,
-}  # fmt: skip
-
-
 def test_attention_beside_the_mlp_is_asked_what_is_said_of_whole_blocks():
-    model = draw(timm.create_model("vit_pwee_patch16_reg1_gap_256", patch_size=8, depth=2, **TIMM))
+    model = draw(of_timm("vit_pwee_patch16_reg1_gap_256", **TIMM)())
     images = torch.randn(4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     for claim in ("C04", "C13", "L10", "L20", "R43", "V17", "V28", "V30"):
         assert math.isfinite(MEASUREMENTS[claim].measure(Subject(model.eval(), images)).figure)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", ["timm ViT with registers", "timm Swin", "HF DINOv3", "torchvision ResNet"]
+)
 def test_every_measurement_gives_a_figure_or_a_reason_and_leaves_the_model_as_it_was(name):
-    model, beside = draw(MODELS[name]()).eval(), minivit.create("resnet_32px", width=8).eval()
-    images = torch.randn(4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    about, beside = ARCHITECTURES[name], minivit.create("resnet_32px", width=8).eval()
+    (model, _), draws = built(about), torch.Generator().manual_seed(0)
+    images = torch.randn(4, 3, *about.size, generator=draws)
     labels = torch.zeros(4, dtype=torch.int64)
     subject = Subject(model, images, labels, lambda: model, beside, (4.0,) * 3, 4)
     before = copy.deepcopy(model.state_dict())

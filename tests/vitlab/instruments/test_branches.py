@@ -4,7 +4,6 @@ from functools import partial
 from typing import get_args
 
 import pytest
-import timm
 import torch
 import torch.nn.functional as F
 import transformers as hf
@@ -15,8 +14,9 @@ from tests.parity import draw
 from tests.refusals import assert_refused
 from tests.vitlab.instruments import models
 from tests.vitlab.instruments.models import HEADS, MODELS, everybodys, images
-from tests.vitlab.tried.architectures import HF
+from tests.vitlab.tried.architectures import ARCHITECTURES, HF
 from tests.vitlab.tried.by_hand import ends, first, hooked, placed
+from tests.vitlab.tried.table import built
 from vitlab.convert.modern import ParallelBlock
 from vitlab.instruments import branch_importance, branch_ratios, branch_variance, head_importance
 from vitlab.instruments.importance import By, other_images
@@ -176,7 +176,7 @@ def test_branches_can_be_named_where_a_relu_hides_the_addition():
 
 def test_what_has_no_entry_for_each_image_is_refused_by_mean_and_measured_by_zero():
     model, pictures, _ = everybodys("minivit mean")
-    swin = timm.create_model("swin_tiny_patch4_window7_224", img_size=56, embed_dim=12, depths=(1, 1), num_classes=5)  # fmt: skip
+    swin, windows = built(ARCHITECTURES["timm Swin"])
     packed = hf.PixtralVisionModel(hf.PixtralVisionConfig(**HF))
     squares = torch.rand(2, 3, 32, 32)
 
@@ -184,11 +184,11 @@ def test_what_has_no_entry_for_each_image_is_refused_by_mean_and_measured_by_zer
         return output.last_hidden_state.view(len(args[0]), -1, 16).mean(1)
 
     packed.register_forward_hook(read_out)
-    assert head_importance(swin.eval(), torch.rand(2, 3, 56, 56), LABELS).loss.isfinite().any()
+    assert head_importance(swin, windows, LABELS).loss.isfinite().any()
     assert_refused([
         *((partial(measure, model, pictures, by="median"), ValueError, "'zero' or 'mean' or 'resample' as by: got 'median'") for measure in MEASURES),
         *((partial(measure, model, pictures[:1], by="resample"), ValueError, "expected two images or more.*: got 1") for measure in MEASURES),
-        (partial(head_importance, swin, torch.rand(2, 3, 56, 56), by="mean"), ValueError, r"to give \[2, 3, 49, 49\] for 2 images.*got \[8, 3, 49, 49\], and \[4, "),
+        (partial(head_importance, swin, windows, by="mean"), ValueError, r"to give \[2, 1, 49, 49\] for 2 images.*got \[8, 1, 49, 49\], and \[4, "),
         (partial(head_importance, packed, squares, by="mean"), ValueError, r"got \[1, 2, 32, 32\], and \[1, 2, 16, 16\] for one image"),
         (partial(branch_importance, packed, squares, by="resample"), ValueError, r"got \[1, 32, 16\], and \[1, 16, 16\] for one image"),
     ])  # fmt: skip
