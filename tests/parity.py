@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 
+import pytest
 import torch
 import torchvision
 from torch import nn
@@ -10,6 +11,7 @@ import minivit
 from minivit.catalogue import MODELS
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
+DTYPES = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 
 
 def random(*shape, seed=0):

@@ -8,10 +8,7 @@ from torch import nn
 
 import minivit
 from minivit.mixer import FeedForwardBlock, MixerBlock, Mixing
-from tests.parity import check_faults, close, compare, draw, observe, pictures, put, random
-
-DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-
+from tests.parity import DTYPES, check_faults, close, compare, draw, observe, pictures, put, random
 
 # Tolstikhin et al.
 

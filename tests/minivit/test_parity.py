@@ -8,7 +8,7 @@ from torch import nn
 from minivit.variants import PostNormBlock
 from minivit.vit import MLP, Block
 from tests import parity
-from tests.parity import convert, observe, pictures, put, reference
+from tests.parity import DTYPES, convert, observe, pictures, put, reference
 
 MEAN = torch.tensor([0.485, 0.456, 0.406], dtype=torch.float64)[:, None, None]
 STD = torch.tensor([0.229, 0.224, 0.225], dtype=torch.float64)[:, None, None]
@@ -17,9 +17,6 @@ STD = torch.tensor([0.229, 0.224, 0.225], dtype=torch.float64)[:, None, None]
 def compare(name, dtype, depth=None, image_size=224):
     theirs = reference(name, dtype, depth, image_size)
     parity.compare(theirs, pictures(theirs, image_size), convert)
-
-
-DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 
 
 @DTYPES

@@ -16,7 +16,6 @@ from tests import parity
 from tests.parity import assert_same, check_faults, convert, draw, observe, put, random, same
 
 BLOCKS = torchvision.models.resnet.BasicBlock, torchvision.models.resnet.Bottleneck
-DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 TORCHVISIONS = [name for name in TORCHVISION if "resnet" in name]
 # Small, and with every number another.
 SMALL = ResNetConfig((12, 20), 2, 7, "3x3", "basic", (1, 2, 1), 6)
@@ -44,7 +43,7 @@ def pictures(dtype=torch.float64, height=64, width=40, channels=3, seed=1):
     return random(2, channels, height, width, seed=seed).to(dtype)
 
 
-@DTYPES
+@parity.DTYPES
 @pytest.mark.parametrize(("name", "size"), [
     ("resnet18", (64, 40)),
     ("resnet50", (64, 40)),
@@ -56,7 +55,7 @@ def test_resnets_equal_torchvisions_in_logits_maps_and_gradients(name, size, dty
     parity.compare(theirs, pictures(dtype, *size), convert)
 
 
-@DTYPES
+@parity.DTYPES
 @pytest.mark.parametrize(("block", "stages", "width", "stem"), [
     (BLOCKS[0], (1, 2, 1), 16, "3x3"),
     (BLOCKS[1], (2, 1), 12, "3x3"),
@@ -68,7 +67,7 @@ def test_other_widths_stages_and_stems_equal_torchvisions(block, stages, width, 
     parity.compare(theirs, pictures(dtype, 35, 50), convert)
 
 
-@DTYPES
+@parity.DTYPES
 @pytest.mark.parametrize("block", BLOCKS)
 def test_training_is_the_same_too_and_gathers_the_same_statistics(block, dtype):
     theirs = reference(block, (2, 1, 1), 16, "3x3", dtype).train()

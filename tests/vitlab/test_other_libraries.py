@@ -10,11 +10,11 @@ from torch import nn
 import vitlab
 from minivit.vit import MLP
 from tests.foreign import EVERY, REPRESENTATIVE, comparable, converted, huggingfaces, timms
-from tests.parity import assert_same, given, observe, pictures, put, unseen
+from tests.parity import DTYPES, assert_same, given, observe, pictures, put, unseen
 
 
 @pytest.mark.parametrize(("make", "name"), EVERY, ids=[name for _, name in EVERY])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+@DTYPES
 def test_logits_tokens_and_gradients_are_equal(make, name, dtype):
     theirs = make(name, dtype)
     images = pictures(theirs, 16, batch=2)
