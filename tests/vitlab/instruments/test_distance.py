@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.parity import draw
+from tests.parity import Function, draw
 from tests.vitlab.instruments.models import GRID, HEADS, Known, SharedBlock, images
 from tests.vitlab.tried.architectures import TIMM, of_timm
 from tests.vitlab.tried.by_hand import distances
@@ -58,18 +58,14 @@ def test_weights_that_all_images_share_count_for_each():
     torch.testing.assert_close(found, known, rtol=1e-6, atol=0)
 
 
-class Bare(nn.Module):
-    """Attention with no convolution before it."""
-
-    def forward(self, images):
-        x = images.flatten(2).mT  # a token for each pixel
-        return nn.functional.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None])
-
-
 def test_a_grid_can_be_given_where_no_convolution_tells_it():
+    def attend(images):
+        x = images.flatten(2).mT[:, None]  # a token for each pixel
+        return nn.functional.scaled_dot_product_attention(x, x, x)
+
     with pytest.raises(ValueError, match=r"give grid=\(rows, columns\)"):
-        attention_distance(Bare(), images(size=(3, 4)))
-    found = attention_distance(Bare(), images(size=(3, 4)), grid=(3, 4))
+        attention_distance(Function(attend), images(size=(3, 4)))
+    found = attention_distance(Function(attend), images(size=(3, 4)), grid=(3, 4))
     assert found.uniform.item() == pytest.approx(distances((3, 4), (1, 1)).mean().item())
 
 
