@@ -49,7 +49,8 @@ def after_a_climb(row: str) -> Figures:
     climb = taught(model, source)
     figures: Figures = {"learned": round(time.process_time() - begin)}
     double = deepcopy(model).double()
-    for name, some in ("built on", images), ("others", unseen):
+    parts = {"others": unseen} if source else {"built on": images, "others": unseen}
+    for name, some in parts.items():
         if isinstance(double.patch_embedding, ConvStem):  # what is hidden is not looked for
             stem = StemInverse(double.patch_embedding, (32, 32))
             hidden = [lost(stem, image) for image in some.split(1)]
