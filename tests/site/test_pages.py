@@ -122,6 +122,10 @@ def test_by_night_lines_bars_and_digits_on_paper_turn_about_and_pictures_stay():
     blue, orange = night[150, 30], night[150, 50]
     assert blue[:3].argmax() == 2 and orange[:3].argmax() == 0, "bars keep their hue"
     assert blue[:3].sum() > paper[150, 30].sum(), "and are light"
+    # A short bar of a film, whose edges are blended over more than one pixel.
+    film = np.full((60, 80, 3), 255, np.uint8)
+    film[20:36, 20:70], film[22:34, 22:68] = (90, 160, 205), (0, 114, 178)
+    assert (np.asarray(dark(Image.fromarray(film)))[24:32, 24:66, 3] == 255).all()
     # A digit is ink on the paper, and no grey picture beside it is a photograph.
     paper[100:180, 200:216] = paper[164:180, 200:260] = 0
     night = np.asarray(dark(Image.fromarray(paper))).astype(int)
