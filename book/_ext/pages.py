@@ -20,7 +20,7 @@ from sphinx.util.docutils import SphinxRole
 
 from course.claims.rows import BOOK
 
-MATH = re.compile(r'\(?<span class="math[^>]*>[^<]*</span>[,.;:?!)]+')
+MATH = re.compile(r'(\()?<span class="math[^>]*>[^<]*</span>(?(1)[,.;:?!)]*|[,.;:?!)]+)')
 CAPTION = re.compile(r"<figcaption>.*?</figcaption>", re.DOTALL)
 SIDE = re.compile(r"\b(?:Left|Right)\b(?! of\b)|(?<=\()(?:left|right)(?=\))|(?<=; )right(?=,)")
 BELOW = {"Left": "Top", "Right": "Bottom", "left": "top", "right": "bottom"}
