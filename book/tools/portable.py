@@ -31,7 +31,9 @@ def folded_title(cell: NotebookNode) -> str:
     if "solution" in tags(cell):
         return "A solution; it does not replace yours"
     kinds = {"import": "Imports", "from": "Imports", "verdict": "Code of the verdict"}
-    return "Code" if "def " in cell.source else kinds.get(re.split(r"\W", cell.source)[0], "Code")
+    kind = kinds.get(re.split(r"\W", cell.source)[0], "Code")
+    measures = "def " in cell.source or (kind == "Imports" and "print(" in cell.source)
+    return "Code" if measures else kind
 
 
 def portable(notebook: NotebookNode, page: Path) -> NotebookNode:
