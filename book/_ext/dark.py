@@ -78,9 +78,8 @@ def pictures(shown: UInt8[np.ndarray, "y x 3"]) -> Bool[np.ndarray, "y x"]:
         bars = few > 0.94 * len(shades) or max(piece.shape) > 3 * min(piece.shape)
         coloured.append((piece.mean() > (0.96 if bars else 0.8), box))
     inside = np.zeros(printed.shape, bool)
-    on_black = (shown.max(axis=2) < 32).mean() > 0.3
-    whole = all(whole for whole, _ in grey)
-    for picture, box in coloured + [(whole or on_black, box) for _, box in grey]:
+    whole = all(whole for whole, _ in grey) or (shown.max(axis=2) < 32).mean() > 0.3  # on black
+    for picture, box in coloured + [(whole, box) for _, box in grey]:
         inside[box] |= picture
     # At its edges, blended with white.
     return inside & ((shown.min(axis=2) < 200) | ndimage.minimum_filter(inside, 5))

@@ -31,9 +31,8 @@ def folded_title(cell: NotebookNode) -> str:
     if "solution" in tags(cell):
         return "A solution; it does not replace yours"
     kinds = {"import": "Imports", "from": "Imports", "verdict": "Code of the verdict"}
-    kind = kinds.get(re.split(r"\W", cell.source)[0], "Code")
-    measures = "def " in cell.source or (kind == "Imports" and "print(" in cell.source)
-    return "Code" if measures else kind
+    code = re.search(r"def |\A(?:from|import)\b(?s:.*)\bprint\(", cell.source)
+    return "Code" if code else kinds.get(re.split(r"\W", cell.source)[0], "Code")
 
 
 def portable(notebook: NotebookNode, page: Path) -> NotebookNode:
