@@ -20,7 +20,7 @@ from studies.shared import inputs
 from studies.unwinding import SEARCH, model_and_images, nearness, way
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
-from vitlab.inversion import Climb, unwind
+from vitlab.inversion import Climb, Unwound, unwind
 from vitlab.inversion.chain import Chain
 from vitlab.inversion.solvers import rank_of
 from vitlab.inversion.stem import StemInverse
@@ -32,9 +32,10 @@ LOOKED_AT = 1  # of the others, by level
 
 def taught(model: Any, source: str = "") -> Climb:
     """What finds a start for the last block of a model; from pictures of its data, or "crops"."""
-    pictures = inputs.pictures("CIFAR10", LEARNED_FROM, "train").images
     if source == "crops":
         pictures = crops(LEARNED_FROM)[0]
+    else:
+        pictures = inputs.pictures("CIFAR10", LEARNED_FROM, "train").images
     return Climb(model.eval(), f"blocks.{len(model.blocks) - 1}", model.preprocess(pictures))
 
 
@@ -78,11 +79,16 @@ def from_a_climb(climb: Climb, model: Any, image: Tensor) -> Figures:
         "ended": nearness(result.image, image),
         "exact": bool(result.exact),
         "way": way(result),
-        "found": [number for stage in stages for number in stage.found],
-        "taken": [number for stage in stages for number in stage.taken],
+        **solutions(result),
         "off": [f"{number:.1e}" for stage in stages for number in stage.off],
         "stopped": "".join(reason for stage in stages for reason in stage.stopped),
     }
+
+
+def solutions(result: Unwound) -> Figures:
+    """How many there were of each branch that was undone, and which of them was taken."""
+    stages = result.stages
+    return {name: [n for s in stages for n in getattr(s, name)] for name in ("found", "taken")}
 
 
 def lost(stem: StemInverse, image: Tensor) -> int:
@@ -114,9 +120,7 @@ def by_level(row: str) -> Figures:
             "off": [float(f"{number.item():.2e}") for number in off],
             "picture": inputs.encoded((picture[0] * std + mean).clamp(0, 1).permute(1, 2, 0)),
         }
-    figures["found"] = [number for stage in found.stages for number in stage.found]
-    figures["taken"] = [number for stage in found.stages for number in stage.taken]
-    return figures
+    return figures | solutions(found)
 
 
 CLIMBED = ["cifar10_feedforward", "cifar10_vit_patch", "cifar10_mixer", "cifar10_vit"]

@@ -91,7 +91,9 @@ def both_sides(word: re.Match) -> str:
     return f'<span class="beside">{word[0]}</span><span class="stacked">{BELOW[word[0]]}</span>'
 
 
-def describe(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
+def describe(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
     """Adds the metadata of a page. Images need the site's address, and wait for one."""
     book = app.config.html_title
     title = BeautifulSoup(context.get("title") or page.capitalize(), "html.parser").get_text()

@@ -76,7 +76,9 @@ def write_what_is_no_page(app: Sphinx) -> None:
     (out / "feed.xml").write_text(from_template("feed.xml", **values), encoding="utf-8")
 
 
-def open_main_in_binder(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
+def open_main_in_binder(
+    app: Sphinx, page: str, template: str, context: dict, doctree: object
+) -> None:
     """Leads Binder, which has the packages, to the repository's notebooks, fetched into `book`."""
     at = {"repo": repository(), "branch": "main", "targetPath": "book", "depth": "1"}
     pull = f"git-pull?{urlencode(at | {'urlpath': f'lab/tree/book/{page}.ipynb'})}"

@@ -42,9 +42,9 @@ PARTS = {
     "vitlab": Part(["vitlab"], 13_059, 113),
     **{f"- {name}": Part([f"vitlab/{name}"]) for name in FLOORS["vitlab"][5:]},
     "course": Part(["course"], 10_638),
-    "studies": Part(["studies"], 6_642),
-    "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 5_004),
-    "all Python but tests": Part(FLOORS[""], 39_263),
+    "studies": Part(["studies"], 6_646),
+    "book/_ext, book/tools": Part(["book/_ext", "book/tools"], 5_008),
+    "all Python but tests": Part(FLOORS[""], 39_271),
     "tests": Part(["tests"], 24_751),
     "JavaScript, CSS": Part(["book/_static"], 5_941, suffixes=(".js", ".css")),
 }
