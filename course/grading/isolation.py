@@ -103,7 +103,7 @@ def limit(seconds: float, megabytes: int) -> None:
         resource.RLIMIT_CPU: int(seconds) + 1,
         resource.RLIMIT_FSIZE: 16 * 2**20,
         resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_DATA: _data() + megabytes * 2**20,
+        resource.RLIMIT_DATA: data_size() + megabytes * 2**20,
         resource.RLIMIT_NPROC: 256,  # root's are not counted
     }
     for what, most in limits.items():
@@ -118,7 +118,7 @@ def limit(seconds: float, megabytes: int) -> None:
         libc.capset(header, (ctypes.c_uint32 * 6)())
 
 
-def _data() -> int:
+def data_size() -> int:
     """Bytes of data that this process has now; 0 where the system does not say."""
     try:
         text = Path("/proc/self/status").read_text()

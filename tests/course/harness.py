@@ -21,6 +21,7 @@ from course import book_vit
 from course.check.attempt import Attempt, NotYet, alike
 from course.check.exercise import EXERCISES, Report, double_precision
 from course.grading.answers import BOOK, chapter, program
+from course.grading.isolation import data_size
 from course.grading.notebook import Notebook, read
 from course.pieces import PIECES
 from tests.course.mutants import mutants
@@ -47,10 +48,7 @@ def solution(name: str) -> str:
 
 @cache
 def answers(name: str) -> dict[str, Any]:
-    """What the file of a chapter's answers has, by the name of one of its exercises.
-
-    The rows of its tables come by exercise, without it.
-    """
+    """What the file of an exercise's chapter has; rows of tables by exercise, without its name."""
     chapter = EXERCISES[name].__module__.removeprefix("course.check.")
     file = runpy.run_path(str(Path(__file__).with_name(f"{chapter}.py")))
     tables: dict[str, Any] = {}
@@ -160,14 +158,14 @@ class OutOfTime(BaseException):
 
 @contextmanager
 def limited(seconds: float = 5.0, gigabytes: int = 4) -> Iterator[None]:
-    """Stop the block with OutOfTime after so much CPU time, and refuse it memory beyond some size."""
+    """Stop the block with OutOfTime after so much CPU time, and refuse it more memory than this."""
 
     def stop(signum, frame):
         raise OutOfTime
 
     previous = signal.signal(signal.SIGPROF, stop)
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (gigabytes * 2**30, hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (data_size() + gigabytes * 2**30, hard))
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
