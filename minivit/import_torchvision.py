@@ -54,7 +54,7 @@ def patch_torchvision_import() -> None:
 
 
 def imported() -> Any:
-    """torchvision; ModuleNotFoundError, which says what installs it, where it is not there."""
+    """torchvision. ModuleNotFoundError, where it is missing, says what installs it."""
     patch_torchvision_import()
     try:
         return import_module("torchvision")

@@ -95,7 +95,7 @@ KINDS: dict[Any, Kind] = {
 
 
 def expected(hint: Any, kind: Callable[[Any], Kind]) -> Kind:
-    """What is of this type, made of types of which ``kind`` knows each."""
+    """What values of this type are, and a test of them; ``kind`` knows the types it is made of."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Literal:
         known = " or ".join(map(repr, arguments))

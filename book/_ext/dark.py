@@ -1,7 +1,6 @@
 """What a dark page lays over a figure: dark paper, light ink, and holes for its pictures."""
 
 import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,11 +45,9 @@ def dark(image: Image.Image) -> Image.Image:
     return Image.fromarray(np.dstack([turned * ~hole[..., None], 255 * ~hole]).astype(np.uint8))
 
 
-def write(image: Image.Image, file: Path) -> None:
-    """Writes the layer as WebP, in the shorter of two ways."""
-    layer = dark(image)
-    ways = encoded(layer, lossless=True), encoded(layer, quality=60, method=6)
-    file.write_bytes(min(ways, key=len))
+def encoded_layer(layer: Image.Image) -> bytes:
+    """The layer as WebP, in the shorter of two ways."""
+    return min(encoded(layer, lossless=True), encoded(layer, quality=60, method=6), key=len)
 
 
 def pictures(shown: UInt8[np.ndarray, "y x 3"]) -> Bool[np.ndarray, "y x"]:

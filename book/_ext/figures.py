@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from book._ext.chapters import names, notebook
-from book._ext.dark import encoded, flat
+from book._ext.dark import dark, encoded, encoded_layer, flat, is_chart
 from book._ext.edition import address
 from book._ext.pages import html, when_built
 from book.tools.notebooks import cells, display_data, figure_name, of_the_book, outputs, read
@@ -29,11 +29,12 @@ COPIES: list["Copy"] = []  # those that the pages of this build show
 
 
 class Copy(NamedTuple):
-    """A figure of a chapter, scaled down."""
+    """A figure of a chapter, scaled down, and what a dark page lays over it: nothing on a chart."""
 
     file: str
     alt: str
     webp: bytes
+    night: bytes
 
     def tag(self, folder: str, attributes: str = "") -> str:
         shown = f'src="{folder}/{self.file}" alt="{escape(self.alt)}" loading="lazy"'
@@ -41,12 +42,17 @@ class Copy(NamedTuple):
 
 
 @cache
-def scaled(name: str, alt: str, file: bytes, widest: int, form: str = "") -> Copy:
+def scaled(
+    name: str, alt: str, file: bytes, widest: int, form: str = "", chart: bool | None = None
+) -> Copy:
     """An image on white ground, no wider than so many pixels, to be written into ``STORED``."""
     with Image.open(io.BytesIO(file)) as image:
         paper = flat(image)
-    paper.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
-    COPIES.append(Copy(f"{name}-{widest}{form}.webp", alt, encoded(paper, quality=70, method=4)))
+    layer = None if (is_chart(paper) if chart is None else chart) else dark(paper)
+    for one in filter(None, (paper, layer)):  # the layer of the small image has what blends
+        one.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
+    webp, night = encoded(paper, quality=70, method=4), encoded_layer(layer) if layer else b""
+    COPIES.append(Copy(f"{name}-{widest}{form}.webp", alt, webp, night))
     return COPIES[-1]
 
 
@@ -106,9 +112,10 @@ class StoredImage(SphinxDirective):
         up = "../" * self.env.docname.count("/")
         page = address(f"book/{chapter}", f"{up}book/{chapter}.html")
         copy = f"{chapter[:2]}-{name}"
-        image = scaled(copy, alt, file, WIDEST).tag(up + STORED)
+        wide = scaled(copy, alt, file, WIDEST)
         for narrow in (o.metadata["narrow"] for o in cell.outputs if "narrow" in o.metadata):
-            scaled(copy, alt, base64.b64decode(narrow), WIDEST, "-narrow")
+            scaled(copy, alt, base64.b64decode(narrow), WIDEST, "-narrow", not wide.night)
+        image = wide.tag(up + STORED)
         return [html(f'<a href="{page}#{figure_name(cell)}">{image}</a>' if page else image)]
 
 
@@ -122,12 +129,21 @@ def write_copies(app: Sphinx) -> None:
     folder = Path(app.outdir) / STORED
     folder.mkdir(parents=True, exist_ok=True)
     for copy in COPIES:
-        (folder / copy.file).write_bytes(copy.webp)
+        file = folder / copy.file
+        file.write_bytes(copy.webp)
+        layer_file(file).unlink(missing_ok=True)
+        if copy.night:
+            layer_file(file).write_bytes(copy.night)
 
 
 def stored(data: dict) -> str:
     """The name of the file that a page's build writes of a cell's image."""
     return f"{hashlib.sha256(base64.b64decode(data['image/png'])).hexdigest()}.png"
+
+
+def layer_file(image: Path) -> Path:
+    """Where what a dark page lays over an image lies, if it needs that."""
+    return image.with_name(re.sub("(-narrow)?[.]", r"-dark\1.", f"{image.stem}.webp"))
 
 
 def narrow_form(image: Path) -> Path:

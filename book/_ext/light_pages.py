@@ -14,8 +14,8 @@ import pydata_sphinx_theme
 from PIL import Image
 from sphinx.application import Sphinx
 
-from book._ext.dark import is_chart, write
-from book._ext.figures import narrow_form
+from book._ext.dark import dark, encoded_layer, is_chart
+from book._ext.figures import STORED, layer_file, narrow_form
 from book._ext.pages import when_built
 
 STATIC = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
@@ -126,14 +126,16 @@ def picture(page: Path) -> Callable[[re.Match], str]:
 
 @cache
 def layer_of(file: Path) -> Path | None:
-    """Writes what a dark page lays over an image, in both its forms; a chart needs none."""
-    night = file.with_name(f"{file.stem}-dark.webp")
-    for form, target in ((file, night), (narrow_form(file), narrow_form(night))):
+    """What a dark page lays over an image, written in both its forms; a chart needs none."""
+    night = layer_file(file)
+    if file.parent.match(STORED):
+        return night if night.exists() else None
+    for form in (file, narrow_form(file)):
         if form.exists():
             with Image.open(form) as drawn:
                 if form == file and is_chart(drawn):
                     return None
-                write(drawn, target)
+                layer_file(form).write_bytes(encoded_layer(dark(drawn)))
     return night
 
 

@@ -66,7 +66,7 @@ def lines(claim: Claim, found: Found | None) -> list[tuple[str, str]]:
 
 def _amendment(change: Amendment) -> str:
     verdict = f", and the verdict '{change.verdict}'" if change.verdict else ""
-    return f"{change.when}: it was '{change.was}'{verdict}. {change.because}"
+    return f"{change.when}: it was '{change.was.rstrip('.')}'{verdict}. {change.because}"
 
 
 def text(claim: Claim, rows: list[tuple[str, str]]) -> str:

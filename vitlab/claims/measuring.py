@@ -33,7 +33,7 @@ def require(condition: object, reason: str) -> None:
 
 
 def needed(value: T | None, what: str) -> T:
-    """The value; NotApplicable, which says what is needed, where there is none."""
+    """The value. NotApplicable, where there is none, says what is needed."""
     if value is None:
         raise NotApplicable(f"needs {what}")
     return value
@@ -65,7 +65,7 @@ class Subject:
         return list(self.images.chunk(GROUPS if len(self.images) >= GROUPS * LEAST else 1))
 
     def accuracy(self, model: nn.Module, images: Tensor) -> float:
-        """The fraction of these images, changed ones of its own, of which a classifier is right."""
+        """The fraction of these images, which are the subject's, changed, that a model gets right."""
         with evaluating(model):
             batches = images.split(self.batch_size)
             answers = torch.cat([logits(model, batch).argmax(1).cpu() for batch in batches])

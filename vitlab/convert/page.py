@@ -1,7 +1,7 @@
 """Models for web pages: one file each, which the engine in ``book/_static/live`` runs.
 
-It is a script in UTF-16, since pages that are opened from a folder can load nothing else: of the
-numbers, one string, a character has the 16 bits of one in half precision as its code.
+A file is a script in UTF-16, since pages that are opened from a folder can load nothing else. Its
+numbers are one string: each character's code has the 16 bits of a number in half precision.
 """
 
 import codecs

@@ -108,8 +108,8 @@ def receptive_field(
     the channels :math:`c` of the position's activation :math:`y`, colours and images.
 
     The module ``at`` gives tokens ``[batch, tokens, dim]``, or a map ``[batch, dim, rows,
-    columns]``. ``place`` is by default the middle, ``(rows // 2, columns // 2)``. Of more
-    ``channels`` than that, with a backward pass each, some are drawn.
+    columns]``. ``place`` is by default the middle, ``(rows // 2, columns // 2)``. Each channel
+    takes a backward pass; if there are more than ``channels``, so many are drawn.
     """
     first, stream = batches(images, batch_size)
     places = Places(model, first)

@@ -119,7 +119,7 @@ def _scores(
 def without(
     model: nn.Module, name: str, head: int | None = None, instead: Tensor | int = 0
 ) -> AbstractContextManager[None]:
-    """Switches off a part, of attention weights one head: zeros go on, or what stands instead."""
+    """Switches off a module, or one head of attention weights: zeros, or ``instead``, go on."""
 
     def off(output: Any) -> Any:
         old = tensors_in(output)[0]

@@ -168,7 +168,7 @@ def attention_weights(
 def weights_in(
     seen: dict[str, Tensor], layout: Layout, count: int, *, shared: bool = False
 ) -> Float[Tensor, "batch heads tokens tokens"]:
-    """A layout's attention weights for so many images, or for all of them one, if that may be.
+    """A layout's attention weights for so many images, or, if ``shared``, one set for all of them.
 
     The first axis has the windows of each image, if the model attends in windows.
     """

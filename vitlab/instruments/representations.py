@@ -18,7 +18,7 @@ EXTRA = 8  # tokens besides the patches, at most, where nothing else is known
 
 
 def named(model: nn.Module, names: tuple[str, ...]) -> None:
-    """Refuses to be given no name, with one of the model's own as an example."""
+    """ValueError where no name is given; its message has one of the model's own as an example."""
     expect(names, f"names of modules, such as {list(runnable(model))[-1]!r}", "none")
 
 

@@ -76,7 +76,7 @@ def entered(blocks: Iterable[AbstractContextManager[Any]]) -> Iterator[None]:
 
 
 def batches(images: Images, batch_size: int) -> tuple[Tensor, Iterator[Tensor]]:
-    """The first batch, to look at, and all, to go through once, of one size and finite."""
+    """The first batch, to look at, and an iterator over all, which checks sizes and numbers."""
     rest = iter(images.split(batch_size) if isinstance(images, Tensor) else images)
     first = next(rest, None)
     if not isinstance(first, Tensor) or not len(first):
@@ -107,7 +107,7 @@ def with_classes(
 
 
 def known(given: Tensor | None, logits: Tensor) -> Int64[Tensor, "batch"]:
-    """The given classes, of which logits ``[batch, classes]`` know each, or else the largest."""
+    """The given classes, checked against logits ``[batch, classes]``, or else the largest."""
     if given is None:
         return logits.argmax(1)
     count, whole = logits.shape[1], not given.is_floating_point() and given.dtype != torch.bool
