@@ -25,16 +25,14 @@ WIDEST = 640  # pixels of a copy on another page
 THUMBNAIL = 320  # pixels of a copy beside a claim
 STORED = "_static/stored"
 FRAME = re.compile(r'<img alt="([^"]*)" src="data:image/webp;base64,([^"]+)"(?! hidden)')
-COPIES: list["Copy"] = []  # those that the pages of this build show
+COPIES: dict[str, bytes] = {}  # files that the pages of this build show; one without data goes
 
 
 class Copy(NamedTuple):
-    """A figure of a chapter, scaled down, and what a dark page lays over it: nothing on a chart."""
+    """A figure of a chapter, scaled down."""
 
     file: str
     alt: str
-    webp: bytes
-    night: bytes
 
     def tag(self, folder: str, attributes: str = "") -> str:
         shown = f'src="{folder}/{self.file}" alt="{escape(self.alt)}" loading="lazy"'
@@ -42,18 +40,22 @@ class Copy(NamedTuple):
 
 
 @cache
-def scaled(
-    name: str, alt: str, file: bytes, widest: int, form: str = "", chart: bool | None = None
-) -> Copy:
-    """An image on white ground, no wider than so many pixels, to be written into ``STORED``."""
-    with Image.open(io.BytesIO(file)) as image:
-        paper = flat(image)
-    layer = None if (is_chart(paper) if chart is None else chart) else dark(paper)
-    for one in filter(None, (paper, layer)):  # the layer of the small image has what blends
-        one.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
-    webp, night = encoded(paper, quality=70, method=4), encoded_layer(layer) if layer else b""
-    COPIES.append(Copy(f"{name}-{widest}{form}.webp", alt, webp, night))
-    return COPIES[-1]
+def scaled(name: str, alt: str, file: bytes, widest: int, narrow: bytes = b"") -> Copy:
+    """An image and its form for phones, on white ground, no wider than so many pixels.
+
+    What a dark page lays over it is made of the whole image: a small one's edges are blended.
+    """
+    chart = is_chart(Image.open(io.BytesIO(file)))
+    for kind, data in ("", file), ("-narrow", narrow):
+        if data:
+            paper = flat(Image.open(io.BytesIO(data)))
+            layer = None if chart else dark(paper)
+            for one in filter(None, (paper, layer)):
+                one.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
+            stem = f"{name}-{widest}{kind}"
+            COPIES[f"{stem}.webp"] = encoded(paper, quality=70, method=4)
+            COPIES[f"{stem}-dark.webp"] = encoded_layer(layer) if layer else b""
+    return Copy(f"{name}-{widest}.webp", alt)
 
 
 def picture(cell: nbformat.NotebookNode, data: dict) -> tuple[str, bytes] | None:
@@ -112,10 +114,8 @@ class StoredImage(SphinxDirective):
         up = "../" * self.env.docname.count("/")
         page = address(f"book/{chapter}", f"{up}book/{chapter}.html")
         copy = f"{chapter[:2]}-{name}"
-        wide = scaled(copy, alt, file, WIDEST)
-        for narrow in (o.metadata["narrow"] for o in cell.outputs if "narrow" in o.metadata):
-            scaled(copy, alt, base64.b64decode(narrow), WIDEST, "-narrow", not wide.night)
-        image = wide.tag(up + STORED)
+        narrow = next((o.metadata["narrow"] for o in cell.outputs if "narrow" in o.metadata), "")
+        image = scaled(copy, alt, file, WIDEST, base64.b64decode(narrow)).tag(up + STORED)
         return [html(f'<a href="{page}#{figure_name(cell)}">{image}</a>' if page else image)]
 
 
@@ -128,12 +128,10 @@ def find(chapter: str, name: str) -> nbformat.NotebookNode:
 def write_copies(app: Sphinx) -> None:
     folder = Path(app.outdir) / STORED
     folder.mkdir(parents=True, exist_ok=True)
-    for copy in COPIES:
-        file = folder / copy.file
-        file.write_bytes(copy.webp)
-        layer_file(file).unlink(missing_ok=True)
-        if copy.night:
-            layer_file(file).write_bytes(copy.night)
+    for name, data in COPIES.items():
+        (folder / name).unlink(missing_ok=True)
+        if data:
+            (folder / name).write_bytes(data)
 
 
 def stored(data: dict) -> str:
@@ -141,14 +139,9 @@ def stored(data: dict) -> str:
     return f"{hashlib.sha256(base64.b64decode(data['image/png'])).hexdigest()}.png"
 
 
-def layer_file(image: Path) -> Path:
-    """Where what a dark page lays over an image lies, if it needs that."""
-    return image.with_name(re.sub("(-narrow)?[.]", r"-dark\1.", f"{image.stem}.webp"))
-
-
-def narrow_form(image: Path) -> Path:
-    """Where the form for phones of a page's image lies, if it has one."""
-    return image.with_name(f"{image.stem}-narrow.webp")
+def form(image: Path, kind: str) -> Path:
+    """Where an image's form for phones lies, "narrow", or what a dark page lays over it, "dark"."""
+    return image.with_name(f"{image.stem}-{kind}.webp")
 
 
 def write_narrow_forms(app: Sphinx) -> None:
@@ -158,7 +151,7 @@ def write_narrow_forms(app: Sphinx) -> None:
             if narrow := output.get("metadata", {}).get("narrow"):
                 wide = Path(app.outdir) / "_images" / stored(output.data)
                 if wide.exists():  # not of a chapter that this edition leaves out
-                    narrow_form(wide).write_bytes(base64.b64decode(narrow))
+                    form(wide, "narrow").write_bytes(base64.b64decode(narrow))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

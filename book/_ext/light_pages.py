@@ -15,7 +15,7 @@ from PIL import Image
 from sphinx.application import Sphinx
 
 from book._ext.dark import dark, encoded_layer, is_chart
-from book._ext.figures import STORED, layer_file, narrow_form
+from book._ext.figures import STORED, form
 from book._ext.pages import when_built
 
 STATIC = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
@@ -102,7 +102,7 @@ def picture(page: Path) -> Callable[[re.Match], str]:
                 image.save(file.with_suffix(".webp"), quality=88, lossless=lossless)
             attributes = attributes.replace(file.name, f"{file.stem}.webp")
         image = f"<img {size(file)}{wait}{attributes}"
-        narrow = narrow_form(file)
+        narrow = form(file, "narrow")
         if narrow.exists() and page.stem != "index":  # which has the wide form
             image = (
                 f'<picture><source media="(max-width: 40rem)" srcset="'
@@ -110,11 +110,11 @@ def picture(page: Path) -> Callable[[re.Match], str]:
             )
         if file.suffix == ".svg":
             return image
-        if (night := layer_of(file)) is None:
+        if not layered(file):
             return image.replace("<img ", "<img data-chart ")
         if file.suffix == ".png" and not DRAWN.fullmatch(file.stem):
             return image
-        layer = image.replace(file.stem, night.stem).replace(' hidden style="display:none"', "")
+        layer = image.replace(".webp", "-dark.webp").replace(' hidden style="display:none"', "")
         layer = re.sub(r' alt="[^"]*"', ' alt=""', layer)
         lazy = "" if wait else ' loading="lazy"'
         layer = re.sub("<img (?!.*class)", '<img class="" ', layer)
@@ -125,18 +125,16 @@ def picture(page: Path) -> Callable[[re.Match], str]:
 
 
 @cache
-def layer_of(file: Path) -> Path | None:
-    """What a dark page lays over an image, written in both its forms; a chart needs none."""
-    night = layer_file(file)
+def layered(file: Path) -> bool:
+    """Whether a dark page lays a layer over an image, as over all but charts; writes its forms."""
     if file.parent.match(STORED):
-        return night if night.exists() else None
-    for form in (file, narrow_form(file)):
-        if form.exists():
-            with Image.open(form) as drawn:
-                if form == file and is_chart(drawn):
-                    return None
-                layer_file(form).write_bytes(encoded_layer(dark(drawn)))
-    return night
+        return form(file, "dark").exists()
+    for one in filter(Path.exists, (file, form(file, "narrow"))):
+        with Image.open(one) as drawn:
+            if one == file and is_chart(drawn):
+                return False
+            form(one, "dark").write_bytes(encoded_layer(dark(drawn)))
+    return True
 
 
 def size(file: Path) -> str:

@@ -157,7 +157,7 @@ def heavy_pages(site: Path) -> list[str]:
     users = defaultdict(set)
     for name, tree in pages(site):
         for file in filter(None, (file_of(site / name, url) for url in loaded(tree))):
-            if file.is_file() and "_static" not in file.parts and file.stem[-7:] != "-narrow":
+            if file.is_file() and "_static" not in file.parts and "-narrow" not in file.name:
                 users[file].add(name)
     problems = []
     for name, _ in pages(site):

@@ -31,9 +31,7 @@ CHANGES = "Changed: its weights are integers of 8 bits, and it gives what is ins
 
 
 class Inside(nn.Module):
-    """A ViT that gives the tokens after each block, the last after the final norm, and where each
-    head looks, for an image of bytes, channels last, as browsers have them.
-    """
+    """The tokens after each block, the last normed, and attention, of bytes with channels last."""
 
     def __init__(self, model: minivit.ViT) -> None:
         super().__init__()

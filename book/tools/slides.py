@@ -49,16 +49,12 @@ def build(out: Path = OUT) -> None:
         (out / f"{deck}.html").write_text(page(filled(text, out / "figures")), encoding="utf-8")
 
 
-def print_all(out: Path = OUT) -> None:
+if __name__ == "__main__":
+    build()
     with chromium.browser() as browser:
         for deck in (*DECKS, *weeks.NAMES):
             with browser.new_page(viewport={"width": 1280, "height": 720}) as tab:
-                tab.goto(f"{(out / deck).with_suffix('.html').resolve().as_uri()}?print-pdf")
+                tab.goto(f"{(OUT / deck).with_suffix('.html').resolve().as_uri()}?print-pdf")
                 tab.wait_for_selector("html[data-settled]", state="attached", timeout=60_000)
-                tab.pdf(path=out / f"{deck}.pdf", prefer_css_page_size=True, print_background=True)
-
-
-if __name__ == "__main__":
-    build()
-    print_all()
+                tab.pdf(path=OUT / f"{deck}.pdf", prefer_css_page_size=True, print_background=True)
     print(f"The slides are ready: open {OUT}/lecture.html, or one of its neighbours.")

@@ -12,7 +12,7 @@ from PIL import Image
 from sphinx.application import Sphinx
 
 from book._ext.dark import dark
-from book._ext.figures import narrow_form
+from book._ext.figures import form
 from book._ext.formulas import mathml
 from book._ext.light_pages import icon, lighten
 
@@ -86,7 +86,7 @@ def test_images_get_their_size_all_but_the_first_wait_and_a_light_page_stays(pag
     paper = Image.new("RGB", (80, 60), "white")
     photograph = Image.linear_gradient("L").point(lambda v: 0.8 * v).resize((40, 40))
     paper.paste(photograph, (20, 10))
-    for name in (drawn, narrow_form(drawn), stored := io.BytesIO()):
+    for name in (drawn, form(drawn, "narrow"), stored := io.BytesIO()):
         paper.save(name, "webp" if name is stored else None)
     frame = f"data:image/webp;base64,{base64.b64encode(stored.getvalue()).decode()}"
     html = f'<article><img alt="A" src="{drawn.name}"><img src="{frame}" hidden style="display:none"></article>'
@@ -94,7 +94,7 @@ def test_images_get_their_size_all_but_the_first_wait_and_a_light_page_stays(pag
     assert lighten(str(ours), page) == str(ours)
     (by_day, by_night), (shut, over) = (span.select("img") for span in ours.select(".layers"))
     assert by_day.previous["srcset"] == f"{drawn.stem}-narrow.webp" and by_day["alt"] == "A"
-    assert by_night.previous["srcset"] == f"{drawn.stem}-dark-narrow.webp" and not by_night["alt"]
+    assert by_night.previous["srcset"] == f"{drawn.stem}-narrow-dark.webp" and not by_night["alt"]
     assert not by_day.get("loading") and by_night["loading"] == shut["loading"] == "lazy"
     assert by_night["class"] == over["class"] == ["only-dark"]
     assert shut.has_attr("hidden") and over.attrs.keys() & {"hidden", "style"} == set()

@@ -65,7 +65,7 @@ class Subject:
         return list(self.images.chunk(GROUPS if len(self.images) >= GROUPS * LEAST else 1))
 
     def accuracy(self, model: nn.Module, images: Tensor) -> float:
-        """The fraction of these images, which are the subject's, changed, that a model gets right."""
+        """The fraction that a model gets right of these images: the subject's, changed."""
         with evaluating(model):
             batches = images.split(self.batch_size)
             answers = torch.cat([logits(model, batch).argmax(1).cpu() for batch in batches])
