@@ -88,7 +88,7 @@ class FeedForwardBlock(MixerBlock):
 
 
 class Mixer(ViTWithPositions):
-    """A ViT whose blocks mix the tokens by an MLP. It takes images of one size: its weights are."""
+    """A ViT whose blocks mix tokens by an MLP, whose weights fix the size of the images."""
 
     config: MixerConfig  # type: ignore[assignment]
 

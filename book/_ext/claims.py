@@ -61,13 +61,12 @@ def summary(found: dict[str, Found]) -> str:
     for name, claim in load().of_documents().items():
         (implied if claim.inferred else stated)[word(name, found)] += 1
     refuted, opposite = (stated[name] for name in NO)
-    of_implied = "; ".join(f"{count} {name}" for name, count in implied.items())
+    of_implied, later = "; ".join(f"{n} {name}" for name, n in implied.items()), number["later"]
     return (
         f"{number['answered']} of {number['claims']} claims have a verdict. Of those that the "
         f"sources state, {refuted} are refuted, and of {opposite} the opposite was seen here. "
         f"{number['inferred']} are only implied by a source, and so counted apart "
-        f"({of_implied}). There are {number['later']} more claims of later papers, of which "
-        f"{number['later-answered']} have a verdict."
+        f"({of_implied}). Of later papers' {later} claims {number['later-answered']} have one."
     )
 
 

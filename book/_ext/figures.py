@@ -129,9 +129,8 @@ def write_copies(app: Sphinx) -> None:
     folder = Path(app.outdir) / STORED
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in COPIES.items():
-        (folder / name).unlink(missing_ok=True)
-        if data:
-            (folder / name).write_bytes(data)
+        file = folder / name
+        file.write_bytes(data) if data else file.unlink(missing_ok=True)
 
 
 def stored(data: dict) -> str:

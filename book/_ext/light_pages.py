@@ -25,7 +25,9 @@ HEAVY = 100_000  # bytes of a PNG from which on its page shows it with less than
 FRAMES = "querySelectorAll(&#x27;img&#x27;)"  # which a slider shows one of
 DRAWN = re.compile("[0-9a-f]{64}")  # the name of what a notebook drew
 PLAIN = re.compile(r'<span class="(?:n|nn|nx|p|pm|w)">([^<]*)</span>')  # has the colour of all code
-BLANK = re.compile(r"(?s)(<(pre|script|style|textarea)\b.*?</\2>)|\s*<!--[^\[].*?-->|\n\s+")
+KEPT = r"(?s)(<(pre|script|style|textarea)\b.*?</\2>)"
+BLANK = re.compile(KEPT + r"|\s*<!--[^\[].*?-->|\n\s+")
+APART = re.compile(KEPT + r"|(?<=\d) (?=[%×])|(?<=×) (?=\d)")  # what no line should end between
 PRINTED = re.compile(r'(?s)<div id="jb-print-docs-body".*?(?=<div id="searchbox">)')
 CONTENTS = re.compile(r'(?s)<nav class="bd-links.*?</nav>')
 NO_STYLE = re.compile(r' class="(?:toctree-l\d|reference internal)"')
@@ -56,7 +58,8 @@ def lighten(html: str, page: Path) -> str:
     html = BLANK.sub(lambda found: found[1] or "\n", PLAIN.sub(r"\1", html))
     html = CONTENTS.sub(lambda contents: NO_STYLE.sub("", contents[0]), html)
     head, article, rest = html.partition("<article")
-    return head + article + re.sub(r"<img\b[^>]*>", picture(page), rest)
+    spaced = APART.sub(lambda found: found[1] or "\xa0", rest)
+    return head + article + re.sub(r"<img\b[^>]*>", picture(page), spaced)
 
 
 @cache

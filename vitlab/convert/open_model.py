@@ -35,7 +35,7 @@ def open_any(name: str, untrained: bool = False) -> LoadedModel:
     - ``cifar10_vit``, one of :func:`~minivit.catalogue.models`, or ``dinov2_small_saliency``;
     - ``module:function``, which takes nothing and returns an ``nn.Module``, taken as it is.
 
-    ``untrained``, nothing is fetched but, from the Hugging Face Hub, the file of its sizes.
+    With ``untrained`` only the file of a model's sizes is fetched from the Hugging Face Hub.
     """
     prefix, colon, rest = name.partition(":")
     expect(name and (rest or not colon), "the name of a model", repr(name))

@@ -30,7 +30,7 @@ class WeightLoss:
 
     The graph of a single batch is kept from product to product, several are evaluated anew, in the
     memory of one. ``parameters`` are shell-style patterns of names, ``"blocks.0.*"``, by default
-    all; with ``batch_statistics`` BatchNorm divides by each batch's, derived too.
+    all; with ``batch_statistics`` BatchNorm uses those of each batch, as functions of the weights.
     """
 
     @checked

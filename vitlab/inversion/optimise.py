@@ -83,7 +83,7 @@ def invert(
 
     Args:
         target: Instead of an image, the activation to reach; give ``start``, too.
-        steps: At most; one of ``"lbfgs"`` is seldom more than an evaluation, of
+        steps: At most. A step of ``"lbfgs"`` seldom takes more than one evaluation, one of
             ``"gauss-newton"`` dozens.
         start: Default: the source's noise from N(0.7, 1/20), the same for each image.
         step_size: Of ``"gd"``, by default as for the linearised problem, and ``"adam"``, 0.03.

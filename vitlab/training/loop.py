@@ -56,7 +56,7 @@ def train(
             from which training can ``resume``. Default: nothing is written.
         save_every: Seconds between two states; a SIGINT or SIGTERM saves one, too.
         progress: Whether to show a bar or, without a terminal, a line for each epoch.
-        command, start: For the card: the command line, and whose weights the model begins with.
+        command, start: The command line, and whose weights the model begins with, for its card.
         teacher: A trained model for hard distillation (Touvron et al. 2021): its decisions on each
             augmented batch count as much as the labels.
     """
