@@ -20,6 +20,7 @@ from traitlets import Any, Unicode
 
 MIME = "image/webp"
 WIDTH = 4.0  # inches
+APART = 0.1  # inches above and below a panel, so that a label is not read as the next one's title
 HIGHER = 1.4  # a panel that gets wider may grow by this factor
 
 
@@ -91,4 +92,5 @@ def stack(figure: Figure) -> None:
         for text in ax.texts:
             if isinstance(text, Annotation) and text.xycoords == "axes fraction" and text.xy[0] > 1:
                 text.xy, text.xyann = (0.5, -0.28), (0.5, -0.14)  # an arrow to the next panel
-    figure.set_size_inches(WIDTH, rows * height * min(wider, HIGHER))
+    figure.set_size_inches(WIDTH, rows * (height * min(wider, HIGHER) + 2 * APART))
+    figure.set_layout_engine("constrained", h_pad=APART)
