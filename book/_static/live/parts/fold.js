@@ -86,7 +86,7 @@
           if (determinant(jacobian(fromPlace([x / cells, y / cells]), b)) >= -1e-12) continue;
           reversed++;
           context.globalAlpha = 0.25;
-          context.fillStyle = colour.first; // as in Fig. 14.1
+          context.fillStyle = colour.third; // as in Fig. 14.1
           context.fillRect((x - 0.5) * cell, (y - 0.5) * cell, cell, cell);
         }
         context.globalAlpha = 1;
@@ -94,7 +94,7 @@
         axes(context, colour);
         for (const x of found) {
           disc(context, colour.paper, toScreen(x), 11);
-          disc(context, determinant(jacobian(x, b)) < 0 ? colour.first : colour.second, toScreen(x), 9);
+          disc(context, determinant(jacobian(x, b)) < 0 ? colour.third : colour.second, toScreen(x), 9);
         }
       });
       outputs.draw((context, colour) => {
