@@ -96,6 +96,7 @@ addEventListener("DOMContentLoaded", () => {
     const button = document.createElement("button");
     button.append(...item.childNodes);
     item.append(button);
+    if (button.querySelector("math")) button.ariaLabel = button.innerText; // not its TeX
     button.addEventListener("click", () => {
       chosen[i] ??= j + 1;
       localStorage.setItem(key, JSON.stringify(chosen));

@@ -20,7 +20,6 @@ from traitlets import Any, Unicode
 
 MIME = "image/webp"
 WIDTH = 4.0  # inches
-APART = 0.1  # inches above and below a panel, so that a label is not read as the next one's title
 HIGHER = 1.4  # a panel that gets wider may grow by this factor
 
 
@@ -79,8 +78,7 @@ def panels(figure: Figure) -> list[Axes]:
 def stack(figure: Figure) -> None:
     axes = panels(figure)
     columns = 2 if len(axes) == 4 and not any(ax.axison for ax in axes) else 1
-    rows = len(axes) // columns
-    width, height = figure.get_size_inches()
+    (width, height), rows = figure.get_size_inches(), len(axes) // columns
     wider = WIDTH / columns / (width / len(axes))
     grid = figure.add_gridspec(rows, columns)
     for i, ax in enumerate(axes):
@@ -92,5 +90,5 @@ def stack(figure: Figure) -> None:
         for text in ax.texts:
             if isinstance(text, Annotation) and text.xycoords == "axes fraction" and text.xy[0] > 1:
                 text.xy, text.xyann = (0.5, -0.28), (0.5, -0.14)  # an arrow to the next panel
-    figure.set_size_inches(WIDTH, rows * (height * min(wider, HIGHER) + 2 * APART))
-    figure.set_layout_engine("constrained", h_pad=APART)
+    figure.set_size_inches(WIDTH, rows * (height * min(wider, HIGHER) + 0.2))
+    figure.set_layout_engine("constrained", h_pad=0.1)  # no label is read as the next one's title
