@@ -48,8 +48,8 @@ def load(
             Default: those that come with the package, else ``"IMAGENET1K_V1"``.
         **changes: Sizes that the weights are for, such as ``classes=10``, as for
             :func:`~minivit.catalogue.create`, or what counts in training, such as ``dropout=0.1``.
-            An ``image_size`` other than that of the weights gives :func:`resized`; for a file that
-            does not say its size, it says it.
+            An ``image_size`` other than that of the weights gives :func:`resized`; where a
+            file does not say its size, this does.
 
     Raises:
         ValueError: A damaged file, or weights for another model: keys missing, surplus or of

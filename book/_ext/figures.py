@@ -45,16 +45,16 @@ def scaled(name: str, alt: str, file: bytes, widest: int, narrow: bytes = b"") -
 
     What a dark page lays over it is made of the whole image: a small one's edges are blended.
     """
-    chart = is_chart(Image.open(io.BytesIO(file)))
-    for kind, data in ("", file), ("-narrow", narrow):
-        if data:
-            paper = flat(Image.open(io.BytesIO(data)))
-            layer = None if chart else dark(paper)
-            for one in filter(None, (paper, layer)):
-                one.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
-            stem = f"{name}-{widest}{kind}"
-            COPIES[f"{stem}.webp"] = encoded(paper, quality=70, method=4)
-            COPIES[f"{stem}-dark.webp"] = encoded_layer(layer) if layer else b""
+    forms = {"": file} | ({"-narrow": narrow} if narrow else {})
+    papers = {kind: flat(Image.open(io.BytesIO(data))) for kind, data in forms.items()}
+    chart = is_chart(papers[""])
+    for kind, paper in papers.items():
+        layer = None if chart else dark(paper)
+        for one in filter(None, (paper, layer)):
+            one.thumbnail((widest, 2 * widest), Image.Resampling.LANCZOS)
+        stem = f"{name}-{widest}{kind}"
+        COPIES[f"{stem}.webp"] = encoded(paper, quality=70, method=4)
+        COPIES[f"{stem}-dark.webp"] = encoded_layer(layer) if layer else b""
     return Copy(f"{name}-{widest}.webp", alt)
 
 

@@ -25,7 +25,7 @@ HEAVY = 100_000  # bytes of a PNG from which on its page shows it with less than
 FRAMES = "querySelectorAll(&#x27;img&#x27;)"  # which a slider shows one of
 DRAWN = re.compile("[0-9a-f]{64}")  # the name of what a notebook drew
 PLAIN = re.compile(r'<span class="(?:n|nn|nx|p|pm|w)">([^<]*)</span>')  # has the colour of all code
-KEPT = r"(?s)(<(pre|script|style|textarea)\b.*?</\2>)"
+KEPT = r"(?s)(<(pre|code|script|style|textarea)\b.*?</\2>)"
 BLANK = re.compile(KEPT + r"|\s*<!--[^\[].*?-->|\n\s+")
 APART = re.compile(KEPT + r"|(?<=\d) (?=[%×])|(?<=×) (?=\d)")  # what no line should end between
 PRINTED = re.compile(r'(?s)<div id="jb-print-docs-body".*?(?=<div id="searchbox">)')
