@@ -136,7 +136,7 @@ def ready(root: Locator) -> Locator:
 def processor(page: Page) -> Callable[[], float]:
     """A clock of the seconds of a processor that a page's thread has had since now.
 
-    What else the machine does at the time is not counted.
+    What else the machine does is not counted, but slows it: two threads of a core share its units.
     """
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
