@@ -19,6 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 import minivit
 from vitlab.claims.rules import half_width
 from vitlab.data import load_data
+from vitlab.data.photographs import PHOTOGRAPHS, crops, photograph
 from vitlab.data.shapes import draw_shapes
 
 SEEDS, LOT = range(20, 25), 46
@@ -29,27 +30,27 @@ CHANGED = """R23 R27 R28 R29 R31 R63 H01 H03 H05 H13 H17 H19 H20 H23 H26 H27 H28
 class ViT(nn.Module):
     """Pre-norm; read by a class token, the mean of all tokens, or a learned query."""
 
-    def __init__(self, size: int, patch: int, channels: int, depth: int, pool: str = "mean"):
+    def __init__(self, size: int, patch: int, channels: int, depth: int, pool="mean", dim=32):
         super().__init__()
-        self.embed = nn.Conv2d(channels, 32, patch, patch)
-        self.first = nn.Parameter(0.02 * torch.randn(1, 1, 32))  # class token, or query
-        self.places = nn.Parameter(0.02 * torch.randn(1, (size // patch) ** 2, 32))
-        layer = (nn.TransformerEncoderLayer(32, 2, 64, 0, "gelu", 1e-6, True, True)
+        self.embed = nn.Conv2d(channels, dim, patch, patch)
+        self.first = nn.Parameter(0.02 * torch.randn(1, 1, dim))  # class token, or query
+        self.places = nn.Parameter(0.02 * torch.randn(1, (size // patch) ** 2, dim))
+        layer = (nn.TransformerEncoderLayer(dim, dim // 16, 2 * dim, 0, "gelu", 1e-6, True, True)
                  for _ in range(depth))  # fmt: skip
-        self.blocks, self.norm = nn.ModuleList(layer), nn.LayerNorm(32)
-        self.pooling = nn.MultiheadAttention(32, 2, batch_first=True)
-        self.head, self.pool = nn.Linear(32, 10), pool
+        self.blocks, self.norm = nn.ModuleList(layer), nn.LayerNorm(dim)
+        self.pooling = nn.MultiheadAttention(dim, 2, batch_first=True)
+        self.head, self.pool = nn.Linear(dim, 10), pool
 
     def maps(self, x: Tensor) -> list[Tensor]:
         x = self.embed(x).flatten(2).mT + self.places
         if self.pool == "class":
-            x = torch.cat([self.first.expand(len(x), 1, 32), x], 1)
+            x = torch.cat([self.first.expand(len(x), -1, -1), x], 1)
         return [x, *(x := block(x) for block in self.blocks)]
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.norm(self.maps(x)[-1])
         if self.pool == "attention":
-            return self.head(self.pooling(self.first.expand(len(x), 1, 32), x, x)[0][:, 0])
+            return self.head(self.pooling(self.first.expand(len(x), -1, -1), x, x)[0][:, 0])
         return self.head(x[:, 0] if self.pool == "class" else x.mean(1))
 
 
@@ -72,13 +73,13 @@ class Block(nn.Module):
 
 
 class ResNet(nn.Module):
-    def __init__(self, blocks: int):
+    def __init__(self, blocks: int, w: int = 8):
         super().__init__()
         self.stem = nn.Sequential(
-            nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU()
+            nn.Conv2d(3, w, 3, padding=1, bias=False), nn.BatchNorm2d(w), nn.ReLU()
         )
-        self.blocks, self.head = nn.ModuleList(), nn.Linear(32, 10)
-        for before, width in ((8, 8), (8, 16), (16, 32)):
+        self.blocks, self.head = nn.ModuleList(), nn.Linear(4 * w, 10)
+        for before, width in ((w, w), (w, 2 * w), (2 * w, 4 * w)):
             for i in range(blocks):
                 sizes = (before, width, width // before) if i == 0 else (width, width, 1)
                 self.blocks.append(Block(*sizes))
@@ -262,10 +263,104 @@ def positions() -> None:
     print(f"V28: {alike[apart == 1].mean() - alike[apart > 1].mean():.2f}")
 
 
+def recovered(kernel: Tensor, images: Tensor) -> float:
+    """Decibels, at most 40, after 100 steps of gradient descent from zeros on a convolution's
+    output, with the step 1 / (largest singular value)²."""
+    kernel = kernel.detach().double()
+
+    def twice(x: Tensor) -> Tensor:  # the convolution, then its transpose
+        out = F.conv2d(x, kernel, stride=2, padding=3)
+        return F.conv_transpose2d(out, kernel, stride=2, padding=3, output_padding=1)
+
+    v = torch.randn_like(images[:1])
+    for _ in range(300):
+        v = twice(v) / v.norm()
+    left = images
+    for _ in range(100):
+        left = left - twice(left) / v.norm()
+    return min(40.0, 20 * math.log10(images.norm() / left.norm()))
+
+
+def without_pattern(filters: Tensor) -> float:
+    """The fraction made of no fewer waves than all but a hundredth of filters of noise."""
+
+    def waves(x: Tensor) -> Tensor:
+        power = torch.fft.fft2(x.detach()).abs().square().sum(1).flatten(1)
+        power = power / power.sum(1, keepdim=True)  # a wave's is at two frequencies, but for 0
+        return 1 / (2 * power.square().sum(1) - power[:, 0] ** 2)
+
+    noise = torch.randn(2000, *filters.shape[1:])
+    return (waves(filters) >= waves(noise).quantile(0.01)).double().mean().item()
+
+
+def filters() -> None:
+    def grey(n: int, seed: int) -> tuple[Tensor, Tensor]:
+        images, of = crops(n, 28, seed=seed, names=tuple(PHOTOGRAPHS))
+        images = images.float().mean(1, keepdim=True) / 255
+        return (images - 0.45) / 0.25, torch.tensor([[*PHOTOGRAPHS].index(name) for name in of])
+
+    (x, y), (few, _) = grey(3000, 30), grey(16, 31)
+    rows = []
+    for seed in range(20, 36):
+        torch.manual_seed(seed)
+        vit, first = ViT(28, 7, 1, 1, dim=64), nn.Conv2d(1, 16, 7, 2, 3, bias=False)
+        nn.init.trunc_normal_(vit.embed.weight, std=1 / 7)  # both as torchvision begins
+        nn.init.kaiming_normal_(first.weight, mode="fan_out", nonlinearity="relu")
+        resnet = nn.Sequential(
+            *(first, nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(3, 2, 1), Block(16, 16, 1)),
+            *(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10)),
+        )
+        before = recovered(first.weight, few.double())
+        for model in (vit, resnet):
+            trained(model, of(x, y), 200, 1e-2)
+        lacking = without_pattern(vit.embed.weight), without_pattern(first.weight)
+        rows.append((*lacking, recovered(first.weight, few.double()) - before))
+    *lack, gained = zip(*rows, strict=True)
+    told("R31, ViTs and ResNets", lack)
+    told("R28", [gained])
+
+
+def blurred(x: Tensor, std: float) -> Tensor:
+    row = torch.exp(-torch.tensor([1.0, 0.0, 1.0]) / 2 / max(std, 1e-3) ** 2)
+    kernel = torch.outer(row, row) / row.sum() ** 2
+    x = F.pad(x, (1, 1, 1, 1), mode="replicate")
+    return F.conv2d(x, kernel.expand(3, 1, 3, 3), groups=3)
+
+
+def descended(model: ViT | ResNet, at: int, image: Tensor, rate: float) -> tuple[float, float]:
+    """The distance that 100 steps from noise leave after a block, and the image's decibels."""
+    aim = model.maps(image)[at].detach()
+    x = torch.randn(image.shape, generator=torch.Generator().manual_seed(0))
+    for step in range(100):
+        x.requires_grad_(True)
+        distance = (model.maps(x)[at] - aim).norm()
+        (slope,) = torch.autograd.grad(distance, x)
+        x = blurred(x.detach() - rate * slope, 2.4 * (1 - step / 99))
+    left = (model.maps(x)[at] - aim).norm().item()
+    decibels = -20 * (x - image).norm().log10().item()
+    return (left if math.isfinite(left) else math.inf), decibels
+
+
+def descent() -> None:
+    image = (photograph("astronaut", 32)[None] / 255 - 0.5) / 0.25
+    more = []
+    for seed in range(20, 30):
+        torch.manual_seed(seed)
+        lost = []
+        for model in (ResNet(2, 16).eval(), ViT(32, 8, 3, 6, "class", dim=48).eval()):
+            first, last = (
+                min(descended(model, at, image, 10 ** (k / 2 - 1)) for k in range(7))[1]
+                for at in (1, 6)
+            )
+            lost.append(first - last)
+        more.append(lost[0] - lost[1])
+    told("R23", [more])
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     drawn = sorted(random.Random(LOT).sample(CHANGED.split(), 12))
     print(f"of {len(CHANGED.split())}, by the seed {LOT}: {', '.join(drawn)}")
-    for measure in (positions, retrieval, growth, curvature, lesions):
+    for measure in (positions, retrieval, growth, curvature, lesions, filters, descent):
         if not sys.argv[1:] or measure.__name__ in sys.argv[1:]:
             measure()
