@@ -44,7 +44,7 @@ class ViT(nn.Module):
     def maps(self, x: Tensor) -> list[Tensor]:
         x = self.embed(x).flatten(2).mT + self.places
         if self.pool == "class":
-            x = torch.cat([self.first.expand(len(x), -1, -1), x], 1)
+            x = torch.cat([self.first.repeat(len(x), 1, 1), x], 1)
         return [x, *(x := block(x) for block in self.blocks)]
 
     def forward(self, x: Tensor) -> Tensor:
