@@ -18,9 +18,9 @@ from minivit.model import Model
 from minivit.parts import window_mask
 from studies.runner.run import spread
 from studies.runner.survey import Figures, Survey, over_seeds
-from studies.shared.digit_models import fraction_of
+from studies.shared.digit_models import some_digits
 from studies.shared.lengths import TIMES, after, named, scored
-from vitlab.data import Data, Split, load_data
+from vitlab.data import load_data
 from vitlab.instruments.density import density
 from vitlab.training import Recipe
 from vitlab.training.run import Run
@@ -79,20 +79,10 @@ def measured(mixing: str, amount: str, times: int) -> Figures:
     return figures | {"steps": times * STEPS[amount]}
 
 
-def digits(amount: str, seed: int) -> Data:
-    """All digits, or a tenth of them ten times over: training scores after each epoch."""
-    whole = load_data("DIGITS")
-    if amount != "tenth":
-        return whole
-    few = fraction_of(whole, 0.1, seed)
-    many = Split(few.train.images.repeat(10, 1, 1, 1), few.train.labels.repeat(10))
-    return replace(few, train=many)
-
-
 def trained(mixing: str, amount: str, times: int, rate: float, seed: int) -> Figures:
     """Scores of a ViT, and their curve."""
     recipe = replace(RECIPE, steps=times * STEPS[amount])
-    return scored(partial(vit, mixing), digits(amount, seed), recipe, rate, seed)
+    return scored(partial(vit, mixing), some_digits(amount, seed), recipe, rate, seed)
 
 
 def curvature(mixing: str) -> Figures:

@@ -1,8 +1,8 @@
 """Attention beside convolution and recurrence at equal parameters, and patches filled in.
 
 ``retrieval``: small readers trained on 4 to 16 pairs, tested on up to 256; in ``marked`` rows a
-single value has to be kept. ``digits``: ViTs whose attention is replaced. ``masked``: a ViT that
-learns without labels to fill in patches.
+single value has to be kept. ``digits``: ViTs whose attention is replaced, on all or a tenth.
+``masked``: a ViT that learns without labels to fill in patches. ``3 x``: as many steps.
 """
 
 from collections.abc import Callable
@@ -18,19 +18,18 @@ from minivit.hybrid import to_map, to_tokens
 from minivit.model import Model
 from studies.runner.run import operations
 from studies.runner.survey import Figures, Survey, over_seeds, plain
-from studies.shared.digit_models import fraction_of
-from studies.shared.lengths import TIMES, at_best_rate, named
+from studies.shared.digit_models import some_digits
+from studies.shared.lengths import TIMES, after, at_best_rate, named, scored
 from studies.shared.masked_patches import masked_patches
 from studies.shared.sequences import COUNT, LONGEST, Kind, Reader, by_length, pairs, right, taught
-from studies.shared.training import fitted, outputs, search
-from vitlab.data import Data, load_data
-from vitlab.training import Recipe, evaluate
+from studies.shared.training import outputs
+from vitlab.training import Recipe
 
 SEEDS = range(5)
-RATES = (1e-3, 3e-3, 1e-2)
 LENGTHS = (4, 16, 32, 64, 128, 256)
 READERS: tuple[Kind, ...] = ("attention", "attention with positions", "recurrent")
 STEPS = {"attention": 1000, "recurrent": 3000, "digits": 200}  # recurrence learns more slowly
+AMOUNTS = [("all", 1), *(("tenth", times) for times in TIMES)]
 WIDTHS = {"attention": 48, "convolution": 38, "recurrence": 43}  # of about equal parameters
 
 
@@ -91,30 +90,26 @@ def mixing(kind: str) -> Model:
     return model
 
 
-def digits(kind: str) -> Figures:
-    """Accuracy in training and test, on all digits and on a tenth; cost."""
-    whole, model = load_data("DIGITS"), mixing(kind)
-    rate, figures = search(lambda rate: trained(kind, whole, rate, 0)["validation"], RATES)
-    tenths = ((fraction_of(whole, 0.1, seed), seed) for seed in SEEDS)
-    return figures | {
+def digits(kind: str, amount: str, times: int) -> Figures:
+    """Scores after ``times`` as many steps, on all digits or on a tenth; cost."""
+    training = partial(trained, kind, amount, times)
+    model = mixing(kind)
+    return after(times, training, SEEDS, "scale", f"digits {kind}, {amount}") | {
+        "steps": times * STEPS["digits"],
         "parameters": sum(p.numel() for p in model.parameters()),
         "operations": operations(model),
-        "all": over_seeds(trained(kind, whole, rate, seed) for seed in SEEDS),
-        "tenth": over_seeds(trained(kind, tenth, rate, seed) for tenth, seed in tenths),
     }
 
 
-def trained(kind: str, data: Data, rate: float, seed: int) -> dict[str, float]:
-    """Accuracies on the training, validation and test part."""
-    recipe = Recipe(steps=STEPS["digits"], batch_size=64, learning_rate=rate, average=0.9)
-    model, test = fitted(partial(mixing, kind), data, recipe, seed)
-    parts = {"train": data.train, "validation": data.validation}
-    return {name: evaluate(model, part).accuracy for name, part in parts.items()} | {"test": test}
+def trained(kind: str, amount: str, times: int, rate: float, seed: int) -> Figures:
+    """Scores of a ViT, and their curve."""
+    recipe = Recipe(steps=times * STEPS["digits"], batch_size=64, average=0.9)
+    return scored(partial(mixing, kind), some_digits(amount, seed), recipe, rate, seed)
 
 
 ROWS: dict[str, Callable[[], Figures]] = {
     **{named(f"retrieval {k}", n): partial(retrieval, k, n) for k in READERS for n in TIMES},
-    **{f"digits {kind}": partial(digits, kind) for kind in WIDTHS},
+    **{named(f"digits {k}, {a}", n): partial(digits, k, a, n) for k in WIDTHS for a, n in AMOUNTS},
     "masked": lambda: over_seeds(masked_patches(seed) for seed in SEEDS[:3]),
     **{f"marked {kind}": partial(marked, kind) for kind in (READERS[0], READERS[2])},
 }

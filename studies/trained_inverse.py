@@ -21,7 +21,7 @@ from minivit.mixer import MixerBlock, MixerConfig
 from minivit.patches import patchify
 from studies.runner.survey import Figures, by_row
 from studies.shared import inputs
-from studies.shared.training import optimise, outputs, search
+from studies.shared.training import optimise, outputs
 from studies.unwinding import OTHERS, PICTURES
 from vitlab.calls import activation
 from vitlab.inversion import decibels
@@ -90,10 +90,11 @@ def decoded(tokens: Parts, patches: Parts) -> tuple[Parts, Parts, Figures]:
         held_out()
         return model, losses
 
-    rate, figures = search(lambda rate: -after(SHORT, rate)[1][-1], RATES)
+    scores = {rate: -after(SHORT, rate)[1][-1] for rate in RATES}
+    rate = max(scores, key=scores.__getitem__)
     model, losses = after(STEPS, rate)
     both = {k: linear[k] + outputs(model, x)[:, -PLACES:] for k, x in white.items()}
-    return linear, both, figures | {"losses": losses}
+    return linear, both, {"rate": rate, "search": scores, "losses": losses}
 
 
 def pictures() -> Parts:

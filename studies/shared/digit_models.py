@@ -9,7 +9,7 @@ from torch import Tensor
 import minivit
 from minivit.model import Model
 from studies.shared.training import fitted
-from vitlab.data import Data, load_data
+from vitlab.data import Data, Split, load_data
 from vitlab.instruments import Localisation, cka, localisation, probes, readable
 from vitlab.training import Recipe
 
@@ -66,6 +66,16 @@ def fraction_of(whole: Data, fraction: float, seed: int) -> Data:
     """Some of the digits to train on, other ones for each seed, preprocessed as if all were."""
     few = load_data("DIGITS", size=whole.train.images.shape[2], fraction=fraction, seed=seed)
     return replace(few, mean=whole.mean, std=whole.std)
+
+
+def some_digits(amount: str, seed: int) -> Data:
+    """All digits, or a tenth of them ten times over: training scores after each epoch."""
+    whole = load_data("DIGITS")
+    if amount != "tenth":
+        return whole
+    few = fraction_of(whole, 0.1, seed)
+    many = Split(few.train.images.repeat(10, 1, 1, 1), few.train.labels.repeat(10))
+    return replace(few, train=many)
 
 
 def trained(kind: str, data: Data, seed: int) -> tuple[Model, float]:

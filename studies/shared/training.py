@@ -1,6 +1,6 @@
 """Short trainings of small models, and how well they do."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +14,6 @@ from minivit.preprocessing import Preprocess
 from vitlab.data import Data
 from vitlab.training import Recipe, train
 from vitlab.training.augment import shift_and_flip
-
-
-def search(score: Callable[[float], float], rates: Sequence[float]) -> tuple[float, dict[str, Any]]:
-    """The learning rate of the best score; figures that hold it and all scores."""
-    scores = {rate: score(rate) for rate in rates}
-    best = max(scores, key=scores.__getitem__)
-    return best, {"rate": best, "search": {str(rate): scores[rate] for rate in rates}}
 
 
 def fitted(

@@ -65,7 +65,7 @@ SURVEYS = {
     "reach": (["3 x 3, all", "shifted windows, tenth", "static, all", "global, more", "3 x 3, curvature"],
               dict(SEEDS=ONE, MORE_SEEDS=ONE, STEPS={"all": 2, "tenth": 2}, EARLY=1, IMAGES=8)),
     "representations": (["cifar10_vit_gap", "cifar10_resnet", "untrained vit without residuals", "vit and resnet", "digits"], {}),
-    "scale": (["retrieval attention with positions", "retrieval recurrent", "digits convolution", "digits recurrence", "masked", "marked attention"],
+    "scale": (["retrieval attention with positions", "retrieval recurrent", "digits convolution, all", "digits recurrence, tenth", "masked", "marked attention"],
               dict(SEEDS=ONE, LENGTHS=(4, 32), STEPS={"attention": 2, "recurrent": 2, "digits": 2})),
     "sinks": (["register", "plus one, with an MLP", "sigmoid, 3 x"], dict(SEEDS=ONE, STEPS=2, COUNT=20)),
     "smoothing": (["vit attention", "vit gaussian", "vit convolution", "resnet blur", "resnet plain", "dense vit none", "dense resnet attention",
