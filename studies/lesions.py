@@ -2,7 +2,7 @@
 
 Deep ResNets of shapes, in three stages or in one, lose each block in turn; ViTs of digits and
 shipped models each branch, by zero, by mean and by resampling. ViTs of images of which one quarter
-decides show which maps of relevance find it.
+decides show which maps of relevance find it. ``3 x`` and ``10 x``: as many steps.
 """
 
 import copy
@@ -11,15 +11,17 @@ from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures, Survey
+from studies.runner.survey import Figures, Survey, plain
 from studies.shared import inputs
+from studies.shared.lengths import TIMES, after, named
 from studies.shared.planted import planted, two_digits
 from studies.shared.shape_models import SIZES, shapes
-from studies.shared.training import accuracy, fit, fitted
+from studies.shared.training import accuracy, fit, fitted, outputs
 from vitlab.data import Split, load_data
 from vitlab.instruments import branch_importance, cka
 from vitlab.instruments.importance import By
@@ -33,25 +35,34 @@ SHIPPED = ("cifar10_vit_gap", "cifar10_resnet")
 BRANCH = "norm2"  # of a ResNet's block, the last module before the addition
 
 
-def resnet(kind: str, seed: int) -> Figures:
-    """A ResNet's accuracy whole and without each block, and CKA of its blocks; in three stages also
+def resnets(kind: str, times: int) -> Figures:
+    """What ResNets are and lose, after ``times`` as many steps."""
+    figures = after(times, partial(resnet, kind, times), SEEDS, "lesions", kind)
+    return figures | {"steps": times * STEPS}
+
+
+def resnet(kind: str, times: int, rate: float, seed: int) -> Figures:
+    """A ResNet's scores, accuracy without each block, and CKA of its blocks; in three stages also
     with blocks by their mean, and without their second convolution."""
     (images, targets, _), (test, truth, _) = shapes("train"), shapes("test")
     torch.manual_seed(seed)
     model = minivit.create("resnet_32px", **SIZES, width=8, stages=STAGES[kind])
-    fit(model, images, targets, steps=STEPS, seed=seed)
-    blocks = range(sum(STAGES[kind]))
+    fit(model, images, targets, steps=times * STEPS, seed=seed, rate=rate)
+    blocks, held_out = range(sum(STAGES[kind])), shapes("validation")
     lose = partial(branch_importance, model, test, truth, *(f"blocks.{i}.{BRANCH}" for i in blocks))
     figures = {
         "whole": accuracy(model, test, truth),
         "zero": lose().accuracy,
         "cka": cka(model, test[:500], *(f"blocks.{i}" for i in blocks)).values,
+        "validation": accuracy(model, *held_out[:2]),
+        "likelihood": -F.cross_entropy(outputs(model, held_out[0]), held_out[1]),
+        "train_loss": F.cross_entropy(outputs(model, images), targets),
     }
     if kind == "three stages":
         figures["mean"] = lose(by="mean", reference=images[:500]).accuracy
         lesser = (without_second_convolution(model, i) for i in blocks)
         figures["one convolution"] = [accuracy(other, test, truth) for other in lesser]
-    return figures
+    return plain(figures)
 
 
 def without_second_convolution(model: Model, block: int) -> nn.Module:
@@ -85,7 +96,7 @@ def shipped(name: str) -> Figures:
 
 
 OTHERS = {"digits": digits, "planted": planted, "two digits": two_digits}
-ROWS = {f"{kind}: {seed}": partial(resnet, kind, seed) for seed in SEEDS for kind in STAGES}
+ROWS = {named(kind, n): partial(resnets, kind, n) for kind in STAGES for n in TIMES}
 ROWS |= {f"{kind}: {seed}": partial(f, seed) for kind, f in OTHERS.items() for seed in SEEDS}
 ROWS |= {name: partial(shipped, name) for name in SHIPPED}
 STUDY = Survey("lesions", ROWS, SEEDS)

@@ -36,7 +36,7 @@ def shapes(part: str) -> tuple[Tensor, Tensor, Tensor]:
 
     A patch has the commonest label among its pixels.
     """
-    count, seed = {"train": (TRAIN, 1), "test": (TEST, 2)}[part]
+    count, seed = {"train": (TRAIN, 1), "test": (TEST, 2), "validation": (TEST, 3)}[part]
     drawn = draw_shapes(count * 10 // CLASSES, SIZE, seed=seed)
     pixels = drawn.masks.long().unfold(1, PATCH, PATCH).unfold(2, PATCH, PATCH)
     patches = pixels.flatten(3).mode(-1).values  # [images, rows, columns]

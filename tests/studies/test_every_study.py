@@ -53,7 +53,7 @@ SURVEYS = {
     "inversion_in_miniature": (["seed 0"], dict(FEW=1, TIMES=2, LONG=2)),
     "inversion_of_one_layer": (["trained", "untrained 0"], dict(PICTURES=1, STEPS=10)),
     "inversion_rates": (["seed 0"], dict(RATE_STEPS=2, RATES=(1.0, 1e9))),
-    "lesions": (["three stages: 0", "one stage: 0", "digits: 0", "planted: 0", "two digits: 0", "cifar10_resnet"],
+    "lesions": (["three stages", "one stage", "digits: 0", "planted: 0", "two digits: 0", "cifar10_resnet"],
                 dict(SEEDS=ONE, STEPS=2, STAGES={"three stages": (1, 1, 1), "one stage": (3,)})),
     "longer_searches": (["cifar10_vit_gap without mlp", "undo cifar10_vit_gap", "vit 0 without norm"],
                         dict(MANY=2, DEPTHS=(1,), BUDGETS=(1,), PHOTOGRAPHS=1, UNDONE=1)),
