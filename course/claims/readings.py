@@ -43,17 +43,17 @@ def readings(
     rows: Mapping[str, Row],
     names: Sequence[str],
     measure: Callable[..., Measured],
-    key: str = "accuracy",
+    key: str | None = "accuracy",
 ) -> Readings:
     """What ``measure`` makes of the rows with these names, wherever training ends.
 
-    It takes what stands in each row under ``key``: after as many steps as in the study, 3 and 10
-    times as many, at the next rate, and where all have the loss of the one that ends highest, if
-    the rows have a ``curve``.
+    It takes what stands in each row under ``key``, or the whole rows: after as many steps as in the
+    study, 3 and 10 times as many, at the next rate, and where all have the loss of the one that
+    ends highest, if the rows have a ``curve``.
     """
 
     def measured(chosen: Iterable[Row]) -> Measured:
-        return measure(*(np.array(row[key]) for row in chosen))
+        return measure(*(np.array(row[key]) if key else row for row in chosen))
 
     first = ENDS[0] if names[0] + ENDS[0] in rows else ""
     ends = [end for end in (first, *ENDS[1:]) if names[0] + end in rows]
