@@ -1,8 +1,9 @@
 """Does attention smooth, does smoothing make ensembles, and would another average do as well?
 
 Small models of generated shapes, trained with attention or with something else in its place, and
-ResNets with and without blur and attention. Then the shipped models of CIFAR-10: variance through
-depth, and accuracy with other averages in the place of attention.
+ResNets with and without blur and attention; ``1 x`` and ``3 x``: for as many steps, at the best of
+bracketed rates. Then the shipped models of CIFAR-10: variance through depth, and accuracy with
+other averages in the place of attention.
 """
 
 from collections.abc import Callable
@@ -18,9 +19,10 @@ import minivit
 from minivit.model import Model
 from minivit.parts import local_mask
 from minivit.vit import MultiHeadAttention, ViT
-from studies.runner.survey import Figures, Survey, over_seeds
+from studies.runner.survey import Figures, Survey, over_seeds, plain
 from studies.shared import inputs
-from studies.shared.shape_models import PerPatch, classifier, mixed, new, shapes, steps_of
+from studies.shared.lengths import TIMES, after
+from studies.shared.shape_models import PerPatch, mixed, new, shapes, steps_of
 from studies.shared.training import accuracy, fit, outputs
 from vitlab.instruments.ensembles import ensemble, position_ensembles
 from vitlab.instruments.smoothing import between_patches, gaussian_smoothing, mean_attention
@@ -29,9 +31,9 @@ from vitlab.instruments.variance import branch_variance, feature_variance
 SEEDS = range(5)
 KINDS = ("vit attention", "vit none", "vit gaussian", "vit convolution",
          "resnet plain", "resnet blur", "resnet attention")  # fmt: skip
-MORE = range(5, 15)  # seeds of which scores alone are kept
-LONGER = ("resnet plain", "resnet blur")  # in twice as many steps
+MORE = range(10)  # of ViTs of the class of an image, of which a share is taken
 DENSE = ("vit attention", "vit none", "resnet plain", "resnet attention")
+COMPARED = *KINDS, *(f"dense {kind}" for kind in DENSE)
 CIFAR10 = ("cifar10_vit", "cifar10_vit_gap", "cifar10_mixer", "cifar10_resnet", "cifar10_alternet")
 WIDTHS = (0.5, 1.0, 2.0)  # of smoothing, in patches
 
@@ -43,34 +45,36 @@ def of_shapes(kind: str) -> Figures:
     return over_seeds(figures) | {"together": together}
 
 
-def by_seed(measure: Callable[[str, int], Figures], kind: str) -> Figures:
-    return over_seeds(measure(kind, seed) for seed in SEEDS)
+def compared(kind: str, times: int) -> Figures:
+    """Scores after ``times`` as many steps; of ``dense`` kinds in telling the class of patches."""
+    seeds = SEEDS if "resnet" in kind or "dense" in kind else MORE
+    figures = after(times, partial(trained, kind, times), seeds, "smoothing", kind)
+    return figures | {"steps": times * steps_of(kind.removeprefix("dense "))}
 
 
-def dense(kind: str, seed: int) -> Figures:
-    """How well a model tells the class, or background, of every patch."""
+def trained(kind: str, times: int, rate: float, seed: int) -> Figures:
+    """Scores of a trained model; of ``dense`` ones the mean intersection over union, too."""
     torch.manual_seed(seed)
-    images, _, patches = shapes("train")
-    test, _, targets = shapes("test")
-    model = PerPatch(new(kind))
-    fit(model, images, patches, steps=steps_of(kind), seed=seed)
-    answers = outputs(model, test).argmax(1)
-    # Over the classes: patches in both over patches in either.
-    iou = jaccard_score(targets.flatten(), answers.flatten(), average="macro")
-    return {"iou": float(iou), "accuracy": (answers == targets).double().mean()}
-
-
-def longer(kind: str, seed: int) -> Figures:
-    """Scores after more steps; losses with the statistics of batches too, as in training."""
-    model = classifier(kind, seed, 2)
-    (images, labels, _), (test, truth, _) = shapes("train"), shapes("test")
+    of_patches, kind = "dense" in kind, kind.removeprefix("dense ")
+    model: Any = PerPatch(new(kind)) if of_patches else new(kind)
+    parts = {part: shapes(part)[:: 1 + of_patches][:2] for part in ("train", "validation", "test")}
+    with mixed(kind, model, parts["train"][0]):
+        steps = times * steps_of(kind)
+        fit(model, *parts["train"], steps=steps, seed=seed, rate=rate)
+        logits = {part: outputs(model, images) for part, (images, _) in parts.items()}
+    loss = {part: F.cross_entropy(logits[part], targets) for part, (_, targets) in parts.items()}
+    answers, truth = logits["test"].argmax(1), parts["test"][1]
+    right = {part: logits[part].argmax(1) == targets for part, (_, targets) in parts.items()}
     figures = {
-        "accuracy": accuracy(model, test, truth),
-        "loss": F.cross_entropy(outputs(model, test), truth),
-        "train_loss": F.cross_entropy(outputs(model, images), labels),
+        "train_loss": loss["train"],
+        "loss": loss["test"],
+        "likelihood": -loss["validation"],
+        "validation": right["validation"].double().mean(),
+        "accuracy": right["test"].double().mean(),
     }
-    model.train()  # BatchNorm by the batch's own statistics
-    return figures | {"batch_loss": F.cross_entropy(outputs(model, images), labels)}
+    if of_patches:  # over the classes: patches in both over patches in either
+        figures["iou"] = jaccard_score(truth.flatten(), answers.flatten(), average="macro")
+    return plain(figures)
 
 
 def classifying(kind: str, seed: int) -> tuple[Figures, Tensor]:
@@ -148,16 +152,9 @@ def of_cifar10(name: str) -> Figures:
     return figures
 
 
-def accuracies(kind: str) -> Figures:
-    """Accuracies alone, of more seeds."""
-    return {"accuracy": [classifying(kind, seed)[0]["accuracy"] for seed in MORE]}
-
-
 ROWS: dict[str, Callable[[], Figures]] = {
     **{kind: partial(of_shapes, kind) for kind in KINDS},
-    **{f"dense {kind}": partial(by_seed, dense, kind) for kind in DENSE},
     **{name: partial(of_cifar10, name) for name in CIFAR10},
-    **{f"longer {kind}": partial(by_seed, longer, kind) for kind in LONGER},
-    **{f"more {kind}": partial(accuracies, kind) for kind in KINDS if kind.startswith("vit")},
+    **{f"{kind}, {n} x": partial(compared, kind, n) for kind in COMPARED for n in TIMES},
 }
 STUDY = Survey("smoothing", ROWS, SEEDS)
