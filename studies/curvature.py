@@ -1,10 +1,10 @@
 """How the loss bends around the weights of a ViT, a ResNet and a hybrid, early and late.
 
 Small models of about equally many weights; the loss without the decay of weights, on 126 of the
-images each was trained on, after one pass over all digits and late. BatchNorm has the statistics of
-the training images; where a row says ``batch``, those of the images measured. ``probes`` rows have
-sixteen probes, and those of other ``steps`` or another ``rate``, others two; in ``relative`` rows
-steps are in units of each weight's size; ``3 x``: as many steps, at bracketed rates.
+images each was trained on. BatchNorm has the statistics of the training images; where a row says
+``batch``, those of the images measured. ``probes`` rows and those of other ``steps`` or another
+``rate`` have sixteen probes, others two; in ``relative`` rows steps are in units of each weight's
+size; ``3 x``: as many steps, at bracketed rates.
 """
 
 import copy
@@ -46,12 +46,8 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 CIFAR10 = ("cifar10_vit_gap", "cifar10_vit_cls", "cifar10_resnet", "cifar10_alternet")
 # The rate is the best of three for the ViT and the ResNet of the study `digits`.
 EARLY, LATE, IMAGES, PROBES = 20, 200, 126, 16
-ENDS = {  # steps and rate
-    "10 steps": (10, 3e-3),
-    "40 steps": (40, 3e-3),
-    "rate 0.001": (EARLY, 1e-3),
-    "rate 0.01": (EARLY, 1e-2),
-}
+ENDS = {f"{steps} steps": (steps, 3e-3) for steps in (10, 40)}
+ENDS |= {f"rate {rate}": (EARLY, rate) for rate in (1e-3, 1e-2)}
 RECIPE = Recipe(steps=LATE, batch_size=64, learning_rate=3e-3, average=0.0)
 SMOOTHED: dict[str, Any] = {"label_smoothing": 0.1}
 STEPS = 20  # of Lanczos

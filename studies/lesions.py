@@ -37,8 +37,8 @@ BRANCH = "norm2"  # of a ResNet's block, the last module before the addition
 
 def resnets(kind: str, times: int) -> Figures:
     """What ResNets are and lose, after ``times`` as many steps."""
-    figures = after(times, partial(resnet, kind, times), SEEDS, "lesions", kind)
-    return figures | {"steps": times * STEPS}
+    training = partial(resnet, kind, times)
+    return after(times, training, SEEDS, "lesions", kind) | {"steps": times * STEPS}
 
 
 def resnet(kind: str, times: int, rate: float, seed: int) -> Figures:
@@ -48,14 +48,14 @@ def resnet(kind: str, times: int, rate: float, seed: int) -> Figures:
     torch.manual_seed(seed)
     model = minivit.create("resnet_32px", **SIZES, width=8, stages=STAGES[kind])
     fit(model, images, targets, steps=times * STEPS, seed=seed, rate=rate)
-    blocks, held_out = range(sum(STAGES[kind])), shapes("validation")
+    blocks, (held_out, answers, _) = range(sum(STAGES[kind])), shapes("validation")
     lose = partial(branch_importance, model, test, truth, *(f"blocks.{i}.{BRANCH}" for i in blocks))
     figures = {
         "whole": accuracy(model, test, truth),
         "zero": lose().accuracy,
         "cka": cka(model, test[:500], *(f"blocks.{i}" for i in blocks)).values,
-        "validation": accuracy(model, *held_out[:2]),
-        "likelihood": -F.cross_entropy(outputs(model, held_out[0]), held_out[1]),
+        "validation": accuracy(model, held_out, answers),
+        "likelihood": -F.cross_entropy(outputs(model, held_out), answers),
         "train_loss": F.cross_entropy(outputs(model, images), targets),
     }
     if kind == "three stages":

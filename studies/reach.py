@@ -18,8 +18,8 @@ from minivit.model import Model
 from minivit.parts import window_mask
 from studies.runner.run import spread
 from studies.runner.survey import Figures, Survey, over_seeds
-from studies.shared.digit_models import some_digits
-from studies.shared.lengths import TIMES, after, named, scored
+from studies.shared.digit_models import on_digits
+from studies.shared.lengths import TIMES, after, named
 from vitlab.data import load_data
 from vitlab.instruments.density import density
 from vitlab.training import Recipe
@@ -73,16 +73,11 @@ def vit(mixing: str) -> Model:
 
 def measured(mixing: str, amount: str, times: int) -> Figures:
     """Scores after ``times`` as many steps."""
-    training = partial(trained, mixing, amount, times)
+    recipe = replace(RECIPE, steps=times * STEPS[amount])
+    training = partial(on_digits, partial(vit, mixing), amount, recipe)
     figures = after(times, training, SEEDS, "reach", f"{mixing}, {amount}")
     figures["parameters"] = sum(p.numel() for p in vit(mixing).parameters())
-    return figures | {"steps": times * STEPS[amount]}
-
-
-def trained(mixing: str, amount: str, times: int, rate: float, seed: int) -> Figures:
-    """Scores of a ViT, and their curve."""
-    recipe = replace(RECIPE, steps=times * STEPS[amount])
-    return scored(partial(vit, mixing), some_digits(amount, seed), recipe, rate, seed)
+    return figures | {"steps": recipe.steps}
 
 
 def curvature(mixing: str) -> Figures:
@@ -105,7 +100,8 @@ def curvature(mixing: str) -> Figures:
 
 def more(mixing: str) -> Figures:
     """Scores of more seeds, at the rate of the first."""
-    return over_seeds(trained(mixing, "all", 1, MORE[mixing], seed) for seed in MORE_SEEDS)
+    recipe, create = replace(RECIPE, steps=STEPS["all"]), partial(vit, mixing)
+    return over_seeds(on_digits(create, "all", recipe, MORE[mixing], seed) for seed in MORE_SEEDS)
 
 
 KINDS = [(m, "all") for m in MIXING] + [(m, "tenth") for m in FEW]

@@ -18,8 +18,8 @@ from minivit.hybrid import to_map, to_tokens
 from minivit.model import Model
 from studies.runner.run import operations
 from studies.runner.survey import Figures, Survey, over_seeds, plain
-from studies.shared.digit_models import some_digits
-from studies.shared.lengths import TIMES, after, at_best_rate, named, scored
+from studies.shared.digit_models import on_digits
+from studies.shared.lengths import TIMES, after, at_best_rate, named
 from studies.shared.masked_patches import masked_patches
 from studies.shared.sequences import COUNT, LONGEST, Kind, Reader, by_length, pairs, right, taught
 from studies.shared.training import outputs
@@ -92,19 +92,14 @@ def mixing(kind: str) -> Model:
 
 def digits(kind: str, amount: str, times: int) -> Figures:
     """Scores after ``times`` as many steps, on all digits or on a tenth; cost."""
-    training = partial(trained, kind, amount, times)
+    recipe = Recipe(steps=times * STEPS["digits"], batch_size=64, average=0.9)
+    training = partial(on_digits, partial(mixing, kind), amount, recipe)
     model = mixing(kind)
     return after(times, training, SEEDS, "scale", f"digits {kind}, {amount}") | {
-        "steps": times * STEPS["digits"],
+        "steps": recipe.steps,
         "parameters": sum(p.numel() for p in model.parameters()),
         "operations": operations(model),
     }
-
-
-def trained(kind: str, amount: str, times: int, rate: float, seed: int) -> Figures:
-    """Scores of a ViT, and their curve."""
-    recipe = Recipe(steps=times * STEPS["digits"], batch_size=64, average=0.9)
-    return scored(partial(mixing, kind), some_digits(amount, seed), recipe, rate, seed)
 
 
 ROWS: dict[str, Callable[[], Figures]] = {

@@ -31,6 +31,7 @@ from vitlab.instruments.variance import branch_variance, feature_variance
 SEEDS = range(5)
 KINDS = ("vit attention", "vit none", "vit gaussian", "vit convolution",
          "resnet plain", "resnet blur", "resnet attention")  # fmt: skip
+TOGETHER = ("vit attention", "vit gaussian", "vit none", "resnet plain")  # also as ensembles
 MORE = range(10)  # of ViTs of the class of an image, of which a share is taken
 DENSE = ("vit attention", "vit none", "resnet plain", "resnet attention")
 COMPARED = *KINDS, *(f"dense {kind}" for kind in DENSE)
@@ -41,8 +42,8 @@ WIDTHS = (0.5, 1.0, 2.0)  # of smoothing, in patches
 def of_shapes(kind: str) -> Figures:
     """A kind of model of shapes, by seed, and all of its seeds together as an ensemble."""
     figures, answers = zip(*(classifying(kind, seed) for seed in SEEDS), strict=True)
-    together = vars(ensemble(torch.stack(answers), shapes("test")[1]))
-    return over_seeds(figures) | {"together": together}
+    together = ensemble(torch.stack(answers), shapes("test")[1])
+    return over_seeds(figures) | {"together": vars(together)}
 
 
 def compared(kind: str, times: int) -> Figures:
@@ -58,50 +59,46 @@ def trained(kind: str, times: int, rate: float, seed: int) -> Figures:
     of_patches, kind = "dense" in kind, kind.removeprefix("dense ")
     model: Any = PerPatch(new(kind)) if of_patches else new(kind)
     parts = {part: shapes(part)[:: 1 + of_patches][:2] for part in ("train", "validation", "test")}
+    loss, right = {}, {}
     with mixed(kind, model, parts["train"][0]):
         steps = times * steps_of(kind)
         fit(model, *parts["train"], steps=steps, seed=seed, rate=rate)
-        logits = {part: outputs(model, images) for part, (images, _) in parts.items()}
-    loss = {part: F.cross_entropy(logits[part], targets) for part, (_, targets) in parts.items()}
-    answers, truth = logits["test"].argmax(1), parts["test"][1]
-    right = {part: logits[part].argmax(1) == targets for part, (_, targets) in parts.items()}
-    figures = {
-        "train_loss": loss["train"],
-        "loss": loss["test"],
+        for part, (images, targets) in parts.items():  # the test part last
+            logits = outputs(model, images)
+            loss[part] = F.cross_entropy(logits, targets)
+            right[part] = (logits.argmax(1) == targets).double().mean()
+    figures = {"accuracy": right["test"], "validation": right["validation"]}
+    figures |= {
         "likelihood": -loss["validation"],
-        "validation": right["validation"].double().mean(),
-        "accuracy": right["test"].double().mean(),
+        "loss": loss["test"],
+        "train_loss": loss["train"],
     }
     if of_patches:  # over the classes: patches in both over patches in either
-        figures["iou"] = jaccard_score(truth.flatten(), answers.flatten(), average="macro")
+        answers = logits.argmax(1).flatten()
+        figures["iou"] = jaccard_score(targets.flatten(), answers, average="macro")
     return plain(figures)
 
 
 def classifying(kind: str, seed: int) -> tuple[Figures, Tensor]:
-    """A trained classifier's scores, variances and ensembles of positions; its probabilities."""
+    """Of a trained ViT and ResNet variances and ensembles of positions; of all probabilities."""
     torch.manual_seed(seed)
     (images, labels, _), (test, truth, _) = shapes("train"), shapes("test")
     model: Any = new(kind)
     with mixed(kind, model, images):
         fit(model, images, labels, steps=steps_of(kind), seed=seed)
-        logits = outputs(model, test)
-        figures: Figures = {
-            "accuracy": accuracy(model, test, truth),
-            "loss": F.cross_entropy(logits, truth),
-            "train_loss": F.cross_entropy(outputs(model, images), labels),
-            "train_accuracy": accuracy(model, images, labels),
-        }
-        if kind in ("vit attention", "vit gaussian", "resnet plain"):
-            figures |= variances(model, test[:500])
-            sides = (images[:1000], labels[:1000]), (test[:500], truth[:500])
-            # In a ViT before and after every sub-layer, normalised; in a ResNet every map.
-            at = ["blocks.?.norm1", "blocks.?.norm2", "norm"]
-            at = at if isinstance(model, ViT) else ["stem", "blocks.?"]
-            positions = position_ensembles(model, *sides, *at, grid=grid_of(model))
-            figures["positions"] = {name: vars(p) for name, p in positions.items()}
-    if kind == "vit attention":
+        answers = outputs(model, test).softmax(1)
+    if kind not in ("vit attention", "resnet plain"):
+        return {}, answers
+    figures = variances(model, test[:500])
+    sides = (images[:1000], labels[:1000]), (test[:500], truth[:500])
+    # In a ViT before and after every sub-layer, normalised; in a ResNet every map.
+    at = ["blocks.?.norm1", "blocks.?.norm2", "norm"]
+    at = at if isinstance(model, ViT) else ["stem", "blocks.?"]
+    positions = position_ensembles(model, *sides, *at, grid=grid_of(model))
+    figures["positions"] = {name: vars(p) for name, p in positions.items()}
+    if isinstance(model, ViT):
         figures["in its place"] = in_place(model, images[:500], test, truth)
-    return figures, logits.softmax(1)
+    return figures, answers
 
 
 def grid_of(model: Model) -> tuple[int, int] | None:
@@ -111,16 +108,11 @@ def grid_of(model: Model) -> tuple[int, int] | None:
 def variances(model: Model, images: Tensor) -> Figures:
     """Variance over positions: of every map, and where they are seen of streams and branches."""
     first = "positions" if isinstance(model, ViT) else "stem"
-    maps = feature_variance(model, images, first, "blocks.?", grid=grid_of(model))
-    figures = {"maps": maps.values, "maps_square": maps.mean_square}
-    if isinstance(model, ViT):
-        around = branch_variance(model, images, grid=grid_of(model))
-        figures |= {"around": around.values, "around_square": around.mean_square}
-    else:
-        for part in ("shortcut", "norm2"):  # a block's skip and branch, before the ReLU
-            variance = feature_variance(model, images, f"blocks.?.{part}")
-            figures |= {part: variance.values, f"{part}_square": variance.mean_square}
-    return figures
+    maps = feature_variance(model, images, first, "blocks.?", grid=grid_of(model)).values
+    if not isinstance(model, ViT):
+        return {"maps": maps}
+    around = branch_variance(model, images, grid=grid_of(model))
+    return {"maps": maps, "around": around.values, "around_square": around.mean_square}
 
 
 def in_place(model: ViT, other: Tensor, images: Tensor, labels: Tensor) -> dict[str, float]:
@@ -153,7 +145,7 @@ def of_cifar10(name: str) -> Figures:
 
 
 ROWS: dict[str, Callable[[], Figures]] = {
-    **{kind: partial(of_shapes, kind) for kind in KINDS},
+    **{kind: partial(of_shapes, kind) for kind in TOGETHER},
     **{name: partial(of_cifar10, name) for name in CIFAR10},
     **{f"{kind}, {n} x": partial(compared, kind, n) for kind in COMPARED for n in TIMES},
 }

@@ -1,5 +1,6 @@
 """Small models of digits, trained side by side from several seeds, and how alike they become."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -8,6 +9,7 @@ from torch import Tensor
 
 import minivit
 from minivit.model import Model
+from studies.shared.lengths import scored
 from studies.shared.training import fitted
 from vitlab.data import Data, Split, load_data
 from vitlab.instruments import Localisation, cka, localisation, probes, readable
@@ -68,14 +70,17 @@ def fraction_of(whole: Data, fraction: float, seed: int) -> Data:
     return replace(few, mean=whole.mean, std=whole.std)
 
 
-def some_digits(amount: str, seed: int) -> Data:
-    """All digits, or a tenth of them ten times over: training scores after each epoch."""
-    whole = load_data("DIGITS")
-    if amount != "tenth":
-        return whole
-    few = fraction_of(whole, 0.1, seed)
-    many = Split(few.train.images.repeat(10, 1, 1, 1), few.train.labels.repeat(10))
-    return replace(few, train=many)
+def on_digits(
+    create: Callable[[], Model], amount: str, recipe: Recipe, rate: float, seed: int
+) -> dict[str, Any]:
+    """Scores of a model, and their curve, which has an epoch a point: trained on all digits, or on
+    a tenth of them ten times over."""
+    data = load_data("DIGITS")
+    if amount == "tenth":
+        few = fraction_of(data, 0.1, seed)
+        many = Split(few.train.images.repeat(10, 1, 1, 1), few.train.labels.repeat(10))
+        data = replace(few, train=many)
+    return scored(create, data, recipe, rate, seed)
 
 
 def trained(kind: str, data: Data, seed: int) -> tuple[Model, float]:
