@@ -46,8 +46,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 CIFAR10 = ("cifar10_vit_gap", "cifar10_vit_cls", "cifar10_resnet", "cifar10_alternet")
 # The rate is the best of three for the ViT and the ResNet of the study `digits`.
 EARLY, LATE, IMAGES, PROBES = 20, 200, 126, 16
-ENDS = {f"{steps} steps": (steps, 3e-3) for steps in (10, 40)}
-ENDS |= {f"rate {rate}": (EARLY, rate) for rate in (1e-3, 1e-2)}
+ENDS = {"40 steps": (40, 3e-3)} | {f"rate {rate}": (EARLY, rate) for rate in (1e-3, 1e-2)}
 RECIPE = Recipe(steps=LATE, batch_size=64, learning_rate=3e-3, average=0.0)
 SMOOTHED: dict[str, Any] = {"label_smoothing": 0.1}
 STEPS = 20  # of Lanczos
