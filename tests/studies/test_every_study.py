@@ -54,7 +54,7 @@ SURVEYS = {
     "inversion_of_one_layer": (["trained", "untrained 0"], dict(PICTURES=1, STEPS=10)),
     "inversion_rates": (["seed 0"], dict(RATE_STEPS=2, RATES=(1.0, 1e9))),
     "lesions": (["three stages", "one stage", "digits: 0", "planted: 0", "two digits: 0", "cifar10_resnet"],
-                dict(SEEDS=ONE, STEPS=2, STAGES={"three stages": (1, 1, 1), "one stage": (3,)})),
+                dict(SEEDS=ONE, MORE=ONE, STEPS=2, STAGES={"three stages": (1, 1, 1), "one stage": (3,)})),
     "longer_searches": (["cifar10_vit_gap without mlp", "undo cifar10_vit_gap", "vit 0 without norm"],
                         dict(MANY=2, DEPTHS=(1,), BUDGETS=(1,), PHOTOGRAPHS=1, UNDONE=1)),
     "precision": (["digits_vit", "dinov2_small_saliency"],
