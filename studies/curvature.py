@@ -1,10 +1,10 @@
 """How the loss bends around the weights of a ViT, a ResNet and a hybrid, early and late.
 
 Small models of about equally many weights; the loss without the decay of weights, on 126 of the
-images each was trained on, after one pass over all digits and late. BatchNorm has the statistics of
-the training images; where a row says ``batch``, those of the images measured. ``probes`` rows have
-sixteen probes, others two; in ``relative`` rows steps are in units of each weight's size; ``3 x``:
-as many steps, at bracketed rates.
+images each was trained on. BatchNorm has the statistics of the training images; where a row says
+``batch``, those of the images measured. ``probes`` rows and those of other ``steps`` or another
+``rate`` have sixteen probes, others two; in ``relative`` rows steps are in units of each weight's
+size; ``3 x``: as many steps, at bracketed rates.
 """
 
 import copy
@@ -46,6 +46,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 CIFAR10 = ("cifar10_vit_gap", "cifar10_vit_cls", "cifar10_resnet", "cifar10_alternet")
 # The rate is the best of three for the ViT and the ResNet of the study `digits`.
 EARLY, LATE, IMAGES, PROBES = 20, 200, 126, 16
+ENDS = {"40 steps": (40, 3e-3)} | {f"rate {rate}": (EARLY, rate) for rate in (1e-3, 1e-2)}
 RECIPE = Recipe(steps=LATE, batch_size=64, learning_rate=3e-3, average=0.0)
 SMOOTHED: dict[str, Any] = {"label_smoothing": 0.1}
 STEPS = 20  # of Lanczos
@@ -85,13 +86,20 @@ def digits(amount: str, seed: int) -> Data:
     return whole if amount == "all" else fraction_of(whole, 0.1, seed)
 
 
-def by_seed(measure: Callable[..., Figures], kind: str, amount: str) -> Figures:
-    """Figures of a model early or late in training, by its training images and the seed."""
-    rows, stop = [], EARLY if measure is share else LATE
+def by_seed(
+    measure: Callable[..., Figures], kind: str, amount: str, stop: int, rate: float = 3e-3
+) -> Figures:
+    """Figures of a model after some steps, by its training images and the seed."""
+    rows, recipe = [], replace(RECIPE, learning_rate=rate)
     for seed in SEEDS:
-        ((model, x, y),) = grown(kind, digits(amount, seed), seed, stop)
+        ((model, x, y),) = grown(kind, digits(amount, seed), seed, stop, recipe=recipe)
         rows.append(measure(model, x, y, seed))
     return over_seeds(rows)
+
+
+def at_other_ends(model: Model, x: Tensor, y: Tensor, seed: int) -> Figures:
+    """What is compared early in training."""
+    return summary(spectrum(model, x, y)) | share(model, x, y, seed)
 
 
 def share(model: Model, x: Tensor, y: Tensor, seed: int) -> Figures:
@@ -235,8 +243,14 @@ BOTH = [(f"{kind}, {amount}", kind, amount) for amount in ("all", "tenth") for k
 THREE = "vit", "resnet", "hybrid"
 ROWS: dict[str, Callable[[], Figures]] = {
     **{row: partial(early_and_late, kind, amount) for row, kind, amount in BOTH},
-    **{f"{row}, probes": partial(by_seed, share, kind, amount) for row, kind, amount in BOTH},
-    **{f"{kind}, all, relative": partial(by_seed, relative, kind, "all") for kind in THREE},
+    **{f"{row}, probes": partial(by_seed, share, kind, of, EARLY) for row, kind, of in BOTH},
+    **{
+        f"{row}, {end}": partial(by_seed, at_other_ends, kind, of, *there)
+        for end, there in ENDS.items()
+        for row, kind, of in BOTH
+        if row not in ("attention pool, tenth", "hybrid, all", "hybrid, tenth")
+    },
+    **{f"{kind}, all, relative": partial(by_seed, relative, kind, "all", LATE) for kind in THREE},
     **{f"{kind}, all, {n} x": partial(longer, kind, n) for kind in THREE for n in TIMES},
     "through training": through_training,
     **{name: partial(of_cifar10, name) for name in CIFAR10},

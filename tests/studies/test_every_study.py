@@ -32,7 +32,7 @@ SURVEYS = {
     "ablations": (["vit without norm", "mixer by gd", "digits", "digits without mlp", "cifar10_mixer"],
                   dict(SEEDS=ONE, DEPTHS=(1,), RECIPE=TWO, STEPS=2)),
     "block_of_today": (["today", "qk, 3 x", "swiglu at best"], dict(SEEDS=ONE, STEPS=1, RATES=(1e-2, 3e-2))),
-    "curvature": (["resnet, tenth", "vit, all, probes", "vit, all, relative", "through training", "cifar10_vit_cls", "hybrid, all, 1 x"],
+    "curvature": (["resnet, tenth", "vit, all, probes", "vit, all, relative", "through training", "cifar10_vit_cls", "hybrid, all, 1 x", "resnet, all, 40 steps"],
                   dict(EPOCH=1, LEVELS=(9.0, 0.0), SEEDS=ONE, EARLY=1, LATE=2, IMAGES=16, PROBES=2, STEPS=3, STOPS=(0, 1))),
     "distillation": (["digits 63", "cifar10"], dict(SEEDS=ONE, IMAGES=1, SHORT=TWO, LONG=TWO)),
     "drawing": (["drawings", "in context", "patches of 4, 3 x"],
