@@ -14,7 +14,7 @@ BOOK := -n auto --dist loadscope book
 ORDER := -v --random-order  # -v prints the seed: --random-order-seed runs that order again
 
 .PHONY: help lab book serve quick test test-full test-site test-machines lint bench notebooks launch
-.PHONY: figures student gradescope quiz exam site slides pdf epub take clean
+.PHONY: chapters figures student gradescope quiz exam site slides pdf epub take clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -34,9 +34,11 @@ quick: $(READY) lint  ## lint, tests of the core, one chapter and its checks: wh
 
 test: $(READY) lint  ## lint, unit tests, every notebook, the site's static gates
 	$(RUN) $(UNIT) -m "not full"
+	$(MAKE) --jobs 2 chapters site  # the site is built on one core
+	$(RUN) -m pytest -n auto tests/site -m "not full"
+
+chapters: $(READY)
 	$(RUN) $(NBVAL) $(BOOK)
-	$(MAKE) site
-	$(RUN) -m pytest tests/site -m "not full"
 
 test-full: $(READY) lint site  ## all tests, in random order, what takes long and browsers included
 	$(RUN) $(UNIT) $(ORDER)
