@@ -9,21 +9,29 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
-from minivit.recording import one
+from minivit.recording import one, runnable
+from vitlab.calls import sublayer
 from vitlab.claims.measurements import parts
 from vitlab.claims.measuring import Measured, Subject, measures, require
 from vitlab.instruments import filter_spectra, first_filters, receptive_field
 from vitlab.instruments.importance import without
 from vitlab.instruments.representations import Places
 from vitlab.instruments.residuals import branches
+from vitlab.instruments.running import evaluating
 
 
 def stem_of(model: nn.Module, image: Tensor) -> list[str]:
     """The convolutions before the first block: a patch embedding, or a stem of several."""
-    names = parts.convolutions_before(model, image, parts.row_of_layers(model, image)[0])
-    require(names, f"{type(model).__name__} has no convolution before its first block")
-    return names
+    block = one(model, parts.row_of_layers(model, image)[0])
+    ran: list[nn.Module] = []
+    with evaluating(model), register_module_forward_pre_hook(lambda module, _: ran.append(module)):
+        model(image)
+    names = {module: name for name, module in runnable(model).items()}
+    stem = [names[part] for part in ran[: ran.index(block)] if isinstance(part, nn.Conv2d)]
+    require(stem, f"{type(model).__name__} has no convolution before its first block")
+    return stem
 
 
 def window(layers: Sequence[Any], place: Sequence[int]) -> tuple[slice, ...]:
@@ -80,8 +88,7 @@ def narrower(subject: Subject) -> Measured:
     parts.require_attention(model, image)
     grids = Places(model, image).grids
     require(grids, "has no convolution, so its patches are not known")
-    names = parts.row_of_layers(model, image)
-    tokens = parts.outputs(model, image, names[:1], 1, first=True)[parts.FIRST]
+    _, tokens = sublayer(model, parts.row_of_layers(model, image)[0], image)
     require(tokens.ndim == 3, f"its first block reads {list(tokens.shape)}, not tokens")
     return Measured(float(tokens.shape[2] < image.numel() / math.prod(grids[-1])))
 

@@ -111,7 +111,7 @@ def blocks_inverted(subject: Subject) -> Measured:
     require(ours, "only blocks of minivit's own models can be inverted: convert it first")
     model, images = exact(subject, FEW)
     names = parts.row_of_layers(model, images)
-    stream = parts.outputs(model, images, names, len(images), first=True)
+    stream = parts.outputs(model, images, names, len(images))
     recovered = []
     for above, name in zip([parts.FIRST, *names], names, strict=False):
         with torch.no_grad():

@@ -74,7 +74,10 @@ def later_tokens(subject: Subject) -> Measured:
     """Fraction of pairs of tokens of which the earlier, after all blocks, depends on the later."""
     model, image = exact(subject)
     require(attends(model, image), "has no attention")
-    x, y = through_blocks(model, image)
+    names = row_of_blocks(model, image)
+    with torch.enable_grad(), plain_attention(), record(model, names[-1]) as recorded:
+        x = read_by(model, names[0], copied=False)(image.requires_grad_())
+    y = recorded[names[-1]][0]  # [tokens, dim]
     tokens = len(y)
     direction = torch.randn(y.shape[1], generator=torch.Generator().manual_seed(0)).to(y)
     rows = torch.linspace(0, tokens - 1, min(ROWS, tokens)).long().unique()[:-1]
@@ -83,16 +86,6 @@ def later_tokens(subject: Subject) -> Measured:
         (slope,) = torch.autograd.grad(y[i] @ direction, x, retain_graph=True)
         depends.append(slope[0, i + 1 :].abs().sum(-1) > 0)
     return Measured(torch.cat(depends).double().mean().item(), baselines={"a causal mask": 0.0})
-
-
-def through_blocks(
-    model: nn.Module, image: Tensor
-) -> tuple[Float[Tensor, "1 tokens dim"], Float[Tensor, "tokens dim"]]:
-    """The tokens that the first block reads, and those that the last one makes of them."""
-    names = row_of_blocks(model, image)
-    with torch.enable_grad(), plain_attention(), record(model, names[-1]) as recorded:
-        x = read_by(model, names[0], copied=False)(image.requires_grad_())
-    return x, recorded[names[-1]][0]
 
 
 def shuffled(subject: Subject) -> Float64[Tensor, "2 layers"]:

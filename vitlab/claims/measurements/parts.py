@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_forward_pre_hook
 
 from minivit.hooks import before
 from minivit.recording import one, record, runnable, tensors_in, weights_of
@@ -84,8 +83,7 @@ def row_of_layers(model: nn.Module, images: Tensor) -> list[str]:
     try:
         return row_of_blocks(model, images)
     except ValueError:
-        maps = _row_of_maps(model, images)
-        if len(maps) < 2:
+        if len(maps := _row_of_maps(model, images)) < 2:
             raise
         return maps
 
@@ -124,26 +122,15 @@ def read_by(model: nn.Module, name: str, copied: bool = True) -> Callable[[Tenso
 
 
 def outputs(
-    model: nn.Module, images: Tensor, names: list[str], batch_size: int, first: bool = False
+    model: nn.Module, images: Tensor, names: list[str], batch_size: int
 ) -> dict[str, Tensor]:
-    """What named parts give for images, and if asked for what the first reads, as :data:`FIRST`."""
+    """What the first of named parts reads of images, as :data:`FIRST`, and what each gives."""
     kept: dict[str, list[Tensor]] = {}
     for batch in images.split(batch_size):
         with evaluating(model), record(model, *names, detach=True) as recorded:
-            start = read_by(model, names[0])(batch)
-        maps = ({FIRST: start} if first else {}) | {name: recorded[name] for name in names}
-        for name, x in maps.items():
+            first = read_by(model, names[0])(batch)
+        for name, x in {FIRST: first, **{name: recorded[name] for name in names}}.items():
             each = isinstance(x, Tensor) and len(x) == len(batch)
             require(each, f"{name!r} gives no tensor with an entry for each image")
             kept.setdefault(name, []).append(x.cpu())
     return {name: torch.cat(parts) for name, parts in kept.items()}
-
-
-def convolutions_before(model: nn.Module, images: Tensor, block: str) -> list[str]:
-    """The convolutions that run before a block, in order."""
-    ran: list[nn.Module] = []
-    names = {module: name for name, module in runnable(model).items()}
-    with evaluating(model), register_module_forward_pre_hook(lambda module, _: ran.append(module)):
-        model(images[:1])
-    first = ran[: ran.index(one(model, block))]
-    return [names[module] for module in first if isinstance(module, nn.Conv2d)]
