@@ -86,8 +86,7 @@ def from_huggingface(model: nn.Module, image_size: Size | None = None) -> ViT:
     state = {k: v for k, v in model.state_dict().items() if not any(part in k for part in UNREAD)}
     if kind == "DINOv3ViTModel":
         return from_dinov3(model, state, NAMES, image_size).train(model.training)
-    own = config.image_size
-    size = pair(image_size or (own if isinstance(own, int) else tuple(own)))
+    size = pair(image_size or config.image_size)
     state |= _positions_at(model, size) if image_size else {}
     settings = module_settings(model) | {"pool": POOLS[kind], "image_size": size}
     ours = convert_state_dict(state, NAMES, **settings)
@@ -152,12 +151,11 @@ def open_huggingface(name: str, untrained: bool) -> LoadedModel:
     with fetching(name):
         model = build_untrained() if untrained else ready(kind.from_pretrained(repository))
 
-    def preprocess_of_model() -> Preprocess:
-        with fetching(name):
-            processor = transformers.AutoImageProcessor.from_pretrained(repository)
-        return huggingface_preprocess(processor)
+    @fetching(name)
+    def processor() -> Any:
+        return transformers.AutoImageProcessor.from_pretrained(repository)
 
-    preprocess, why = attempt(preprocess_of_model)
+    preprocess, why = attempt(lambda: huggingface_preprocess(processor()))
     classes = huggingface_classes(model)
     return LoadedModel(model, preprocess, classes, name, None, build_untrained, why)
 

@@ -45,7 +45,10 @@ def open_any(name: str, untrained: bool = False) -> LoadedModel:
         return LIBRARIES[prefix](name, untrained)
     if colon and not name.endswith(".safetensors") and not Path(name).exists():
         return _open_function(name)
-    return _open_ours(name, untrained)
+    if not untrained and name in MODELS and not TORCHVISION.get(name):
+        raise ValueError(f"there are no weights for {name}: it can only be opened untrained")
+    model = _untrained(name) if untrained else load(name)
+    return _as_it_is(model, name, lambda: ready(build(model.config, model.removed)))
 
 
 def open_torchvision(name: str, untrained: bool) -> LoadedModel:
@@ -56,36 +59,27 @@ def open_torchvision(name: str, untrained: bool) -> LoadedModel:
     expect(model_name in known, f"a classifier: {suggest(model_name, known)}", name)
     weights = models.get_model_weights(model_name).DEFAULT
 
-    def build_untrained() -> nn.Module:
-        return ready(models.get_model(model_name, weights=None))
+    def made(weights: Any = None) -> nn.Module:
+        return ready(models.get_model(model_name, weights=weights))
 
-    if untrained:
-        model = build_untrained()
-    else:
+    if not untrained:
         fetch(weights.url)  # into torch.hub's cache, where torchvision looks first
-        model = ready(models.get_model(model_name, weights=weights))
+    model = made(None if untrained else weights)
     preprocess, why = attempt(lambda: Preprocess.like(weights.transforms()))
-    classes, terms = weights.meta["categories"], weights.meta.get("license")
-    licence = None if untrained else terms
-    return LoadedModel(model, preprocess, classes, name, licence, build_untrained, why)
+    licence = None if untrained else weights.meta.get("license")
+    return LoadedModel(model, preprocess, weights.meta["categories"], name, licence, made, why)
 
 
 LIBRARIES = {"torchvision": open_torchvision, "timm": open_timm, "hf": open_huggingface}
 
 
-def _open_ours(name: str, untrained: bool) -> LoadedModel:
-    if not untrained and name in MODELS and not TORCHVISION.get(name):
-        raise ValueError(f"there are no weights for {name}: it can only be opened untrained")
-    model = _untrained(name) if untrained else load(name)
-    return _as_it_is(model, name, lambda: ready(build(model.config, model.removed)))
-
-
 def _as_it_is(model: nn.Module, name: str, make: Callable[[], nn.Module] | None) -> LoadedModel:
     """A model that has what is known of it as its attributes."""
-    about: list[Any] = [getattr(model, key, None) for key in ("preprocess", "classes", "licence")]
+    fields = ("preprocess", "classes", "licence")
+    preprocess, classes, licence = (getattr(model, field, None) for field in fields)
     missing = f"{name} has no attribute preprocess, such as Preprocess((224, 224), (224, 224))"
-    why = None if about[0] else missing
-    return LoadedModel(ready(model), about[0], about[1], name, about[2], make, why)
+    why = None if preprocess else missing
+    return LoadedModel(ready(model), preprocess, classes, name, licence, make, why)
 
 
 def _untrained(name: str) -> Model:

@@ -78,8 +78,7 @@ def turned(
     make = partial(RotaryViT, rotation=Rotation(cos.clone(), sin.clone()), **parts)
     if "pos_embed" not in state:  # there is no table beside the turns
         dim = next(len(t) for t in state.values() if t.ndim == 4)
-        names = dict(names) | {"^pos_embed$": "positions.table"}
-        state["pos_embed"] = cos.new_zeros(len(cos), dim)
+        state["positions.table"] = cos.new_zeros(len(cos), dim)
     model: Any = convert_state_dict(state, names, make, parts.get("pool_heads"), **settings)
     if half:
         order = torch.arange(2 * pairs).view(2, pairs).T.flatten()
