@@ -121,8 +121,7 @@ def _read(
         reasons = list(tqdm(results, part, len(files), unit=" images", disable=None))
     whole = [i for i, reason in enumerate(reasons) if not reason]
     split = Split(images, torch.tensor([file.label for file in files], dtype=torch.int64))
-    if len(whole) < len(files):
-        split = split[torch.tensor(whole, dtype=torch.int64)]
+    split = split if len(whole) == len(files) else split[whole]
     return split, [files[i].key for i in whole], [reason for reason in reasons if reason]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from minivit.import_torchvision import imported
 from minivit.shapes import Size
 from vitlab.calls import expect
 from vitlab.data.dataset import HELD_OUT, PARTS, Data, Split, divide, statistics, thin
@@ -16,9 +17,7 @@ from vitlab.data.pictures import fitted
 from vitlab.data.shapes import CLASSES, draw_shapes
 from vitlab.extras import extra
 
-CIFAR10 = tuple(
-    ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
-)
+CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 
 def digits(size: Size | None = None, channels: int | None = None) -> Data:
@@ -55,25 +54,20 @@ def cifar10(size: Size | None = None, channels: int | None = None) -> Data:
     if copy and Path(copy, "train").is_dir():
         data = folder(copy, size or 32, channels or 3)
         return replace(data, name="CIFAR10, from files")  # which may have been compressed
-    where = Path(copy or Path(torch.hub.get_dir(), "datasets"))
-    whole, test = _release(where, not copy, size, channels)
-    parts = _held_out(whole, CIFAR10, ["validation"])
-    return Data.of("CIFAR10", CIFAR10, parts | {"test": test})
-
-
-def _release(path: Path, download: bool, size: Size | None, channels: int | None) -> list[Split]:
-    """The 50,000 training images and the 10,000 test images, of this size and these channels."""
-    from minivit.import_torchvision import imported
-
+    path = Path(copy or Path(torch.hub.get_dir(), "datasets"))
     root = path.parent if path.name == "cifar-10-batches-py" else path
     try:
         read = imported().datasets.CIFAR10
-        halves = [read(root, train, download=download) for train in (True, False)]
+        halves = [read(root, train, download=not copy) for train in (True, False)]
     except (RuntimeError, OSError) as error:
         raise FileNotFoundError(f"found no whole copy of CIFAR-10 in {path}: {error}") from error
     pixels = [torch.from_numpy(half.data).permute(0, 3, 1, 2) for half in halves]
-    images = [fitted(x, size, channels) for x in pixels]
-    return [Split(x, torch.tensor(half.targets)) for x, half in zip(images, halves, strict=True)]
+    whole, test = (
+        Split(fitted(x, size, channels), torch.tensor(half.targets))
+        for x, half in zip(pixels, halves, strict=True)
+    )
+    parts = _held_out(whole, CIFAR10, ["validation"])
+    return Data.of("CIFAR10", CIFAR10, parts | {"test": test})
 
 
 def shapes(size: Size | None = None, channels: int | None = None) -> Data:
