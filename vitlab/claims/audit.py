@@ -53,7 +53,7 @@ class Audit:
         expect(same, "two models that read the same images", f"{model} and {beside}")
         self.images = images_for(opened, images, count, seed)
         self.seed, self.count = seed, count
-        pixels, labels = self.images.pixels.to(device_of(device)), self.images.labels
+        pixels = self.images.pixels.to(device_of(device))
         for each in (opened, other) if other else (opened,):
             why = why_not(each.model.to(pixels.device), pixels[:batch_size])
             runs = f"a model {each.name} that runs on images {list(pixels.shape[1:])}"
@@ -62,7 +62,7 @@ class Audit:
         self.subject = Subject(
             opened.model,
             pixels,
-            labels=None if labels is None else labels.to(pixels.device),
+            labels=self.images.labels,
             untrained=(lambda: make().to(pixels.device)) if make else None,
             beside=other.model if other else None,
             white=tuple(1 / x for x in scaled.std) if isinstance(scaled, Preprocess) else None,

@@ -70,12 +70,10 @@ def open_model(name: str, size: int | None = None) -> LoadedModel:
         raise ValueError(f"{name} does not say how images are prepared: {opened.unprepared}")
     if size is None:
         return opened
-    if name == NAME:  # from its own table of positions
-        model: Model = dinov2_small_saliency(image_size=size)
-        return replace(opened, model=model, preprocess=model.preprocess)
     if not isinstance(opened.model, Model):
         raise ValueError(f"--size is for minivit's own models: got {name} --size {size}")
-    model = resized(opened.model, size)
+    own = name == NAME  # it has a table of positions for a larger size
+    model = dinov2_small_saliency(image_size=size) if own else resized(opened.model, size)
     return replace(opened, model=model, preprocess=model.preprocess)
 
 
