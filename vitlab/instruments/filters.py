@@ -4,11 +4,10 @@ import math
 from dataclasses import dataclass
 
 import torch
-from einops import rearrange
 from jaxtyping import Bool, Float, Float64, Shaped
 from torch import Tensor, nn
 
-from minivit.patches import grid_of
+from minivit.patches import pair, patchify
 from minivit.shapes import Grid, Size
 from vitlab.instruments.frequency import frequencies
 from vitlab.instruments.running import expect
@@ -27,8 +26,7 @@ def cut_patches(
     images: Shaped[Tensor, "batch channels height width"], patch_size: Size
 ) -> Shaped[Tensor, "patches channels patch_height patch_width"]:
     """All patches of all images, as small images."""
-    rows, columns = grid_of((images.shape[2], images.shape[3]), patch_size)
-    return rearrange(images, "n c (r h) (k w) -> (n r k) c h w", r=rows, k=columns)
+    return patchify(images, patch_size).reshape(-1, images.shape[1], *pair(patch_size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +125,6 @@ def filter_spectra(filters: Float[Tensor, "filters channels height width"]) -> F
 
 
 def _power(filters: Tensor) -> Float64[Tensor, "filters height width"]:
-    """The fraction of power at every frequency."""
     power = torch.fft.fft2(filters).abs().square().sum(1)
     return power / power.sum((1, 2), keepdim=True)
 

@@ -25,8 +25,7 @@ class Localisation:
     @property
     def own(self) -> Float[Tensor, "rows columns"]:
         """Each token with the patch at its own position."""
-        rows, columns = self.places.shape[:2]
-        return self.places.flatten(2).flatten(0, 1).diagonal().view(rows, columns)
+        return torch.einsum("rcrc->rc", self.places)
 
     @property
     def elsewhere(self) -> Float[Tensor, "rows columns"]:
@@ -107,7 +106,6 @@ def _tokens_and_patches(
 
 
 def _located(values: Float64[Tensor, "tokens patches"], grid: Grid) -> Localisation:
-    """Lays tokens and patches out on their grid."""
     table = values.unflatten(1, grid)
     extra = len(table) - grid[0] * grid[1]
     return Localisation(table[extra:].unflatten(0, grid), table[:extra])

@@ -51,11 +51,10 @@ def in_reading_order(
     watch: Watch, noise: Tensor, base: Attention, grid: Grid, where: list[int]
 ) -> list[int]:
     """Sorts tokens by their patches; where these overlap, a token has its neighbours' bits, too."""
-    y, x = watch.centres(grid)
     count = grid[0] * grid[1]
     rows, columns = (
         ((torch.arange(side) + 0.5 - start) / step + 0.5).floor().clamp(0, n - 1).long()
-        for side, (start, step), n in zip(noise.shape[2:], (y, x), grid, strict=True)
+        for side, (start, step), n in zip(noise.shape[2:], watch.centres(grid), grid, strict=True)
     )
     number = (rows[:, None] * grid[1] + columns).to(noise.device)  # [height, width], the pixel's
     spelled = torch.zeros(len(base.tokens), dtype=torch.int64)

@@ -58,8 +58,7 @@ class WeightLoss:
         with evaluating(model):
             for batch, class_of in with_classes(batches(images, batch_size)[1], classes):
                 labels = class_of(logits(model, batch))
-                parts = zip(batch.split(batch_size), labels.split(batch_size), strict=True)
-                self.batches += parts
+                self.batches += zip(batch.split(batch_size), labels.split(batch_size), strict=True)
         self.count = sum(len(x) for x, _ in self.batches)  # images
 
     def __call__(self, w: Float[Tensor, "1 n"]) -> Float[Tensor, "1"]:
@@ -114,7 +113,6 @@ class WeightLoss:
 
 
 def _matching(model: nn.Module, patterns: str | Sequence[str] | None) -> dict[str, Tensor]:
-    """The parameters that match, by name, each once."""
     named = {name: p.detach() for name, p in model.named_parameters()}
     wanted = [patterns] if isinstance(patterns, str) else list(patterns or ["*"])
     for pattern in wanted:
