@@ -13,7 +13,7 @@ from minivit.recording import record, runnable, tensors_in
 from minivit.replacing import replace
 from vitlab.calls import expect, logits
 from vitlab.instruments.grids import Grid, maps_of
-from vitlab.instruments.representations import Places, representations
+from vitlab.instruments.representations import Places, collected
 from vitlab.instruments.running import Images, batches, entered, evaluating
 
 
@@ -156,10 +156,7 @@ def token_norms(
     first, stream = batches(images, batch_size)
     names = tuple(row_of_blocks(model, first))
     places = Places(model, first, grid)
-    norms: tuple[list[Tensor], list[Tensor]] = [], []  # of others and of patches, by batch
-    for batch in stream:
-        tokens = [places.split(x) for x in representations(model, batch, names).values()]
-        for by_batch, kind in zip(norms, zip(*tokens, strict=True), strict=True):
-            by_batch.append(torch.stack([x.double().norm(dim=-1).cpu() for x in kind]))
-    extra, patches = (torch.cat(by_batch, 1) for by_batch in norms)
+    norms = collected(model, stream, names, lambda x: x.double().norm(dim=-1), batch_size)
+    sides = zip(*(places.split(x[..., None]) for x in norms.values()), strict=True)
+    extra, patches = (torch.stack(side)[..., 0] for side in sides)
     return TokenNorms(names, patches, extra)
