@@ -51,8 +51,7 @@ def reading(
         return Reading(_alike([i in given for i in range(last.tokens)]))
     read = torch.zeros(last.tokens, dtype=torch.bool)
     # A head of zeros, as before training, would read nothing.
-    linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
-    zeros = [module for module in linear if not module.weight.any()]
+    zeros = [m for m in model.modules() if isinstance(m, nn.Linear) and not m.weight.any()]
     for image in images.split(1):  # of more, tokens and images could not be told apart
         slope, pools = _differentiated(model, image, last, zeros)
         read |= slope.any(1).cpu()
@@ -96,16 +95,13 @@ def _differentiated(
     rows = [x for x in tensors_in(output) if x.ndim == 2 and len(x) == 1 and x.requires_grad]
     expect(rows, *_asked(last, "an output without a row for each image, or without a gradient"))
     later = {name: tensor for name, tensor in seen.items() if name not in earlier}
-    for tensor in later.values():
-        tensor.retain_grad()
     draw = torch.Generator().manual_seed(0)
     sums = [(x.cpu() * torch.randn(x.shape, generator=draw)).sum() for x in rows]
-    torch.autograd.backward(sums, inputs=[*leaves, *later.values()])
-    assert leaves[0].grad is not None
-    tokens = tokens_of(leaves[0].grad, last.tokens)
+    parts = [*leaves, *later.values()]
+    slope, *slopes = torch.autograd.grad(sums, parts, materialize_grads=True)
+    tokens = tokens_of(slope, last.tokens)
     assert tokens is not None
-    slopes = ((name, tensor.grad) for name, tensor in later.items())
-    return tokens, {name: slope for name, slope in slopes if slope is not None and slope.any()}
+    return tokens, {name: at for name, at in zip(later, slopes, strict=True) if at.any()}
 
 
 def _with_other_weights(module: nn.Module, args: Any, output: Tensor) -> Tensor:
