@@ -28,7 +28,7 @@ from studies.shared.training import accuracy, normalised, outputs
 from vitlab.data import Data, load_data
 from vitlab.data.dataset import evenly
 from vitlab.instruments.curvature import Maxima, batch_maxima, curvature
-from vitlab.instruments.density import Density, density
+from vitlab.instruments.spectra import Density, density
 from vitlab.training import Recipe
 from vitlab.training.run import Run
 

@@ -21,7 +21,7 @@ from studies.runner.survey import Figures, Survey, over_seeds
 from studies.shared.digit_models import on_digits
 from studies.shared.lengths import TIMES, after, named
 from vitlab.data import load_data
-from vitlab.instruments.density import density
+from vitlab.instruments.spectra import density
 from vitlab.training import Recipe
 from vitlab.training.run import Run
 

@@ -8,7 +8,6 @@ from vitlab import boundary
 from vitlab.instruments.blocks import logit_lens, token_norms
 from vitlab.instruments.curvature import batch_maxima, curvature, filter_normalised, landscape
 from vitlab.instruments.deletion import deletion_curves, patch_means, saliency, token_ablation
-from vitlab.instruments.density import density
 from vitlab.instruments.dictionary import learn_dictionary
 from vitlab.instruments.distance import attention_distance, receptive_field
 from vitlab.instruments.ensembles import cue_conflict, ensemble, position_ensembles
@@ -35,7 +34,7 @@ from vitlab.instruments.smoothing import (
     gaussian_smoothing,
     mean_attention,
 )
-from vitlab.instruments.spectra import spectrum
+from vitlab.instruments.spectra import density, spectrum
 from vitlab.instruments.variance import (
     branch_variance,
     feature_variance,

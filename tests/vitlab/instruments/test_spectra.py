@@ -12,7 +12,7 @@ from tests.vitlab.instruments.test_curvature import LABELS, flat, images, loss_o
 from tests.vitlab.test_krylov import symmetric, times
 from vitlab.calls import sublayer
 from vitlab.instruments import WeightLoss, density, filter_normalised, landscape, spectrum
-from vitlab.instruments.density import quadrature
+from vitlab.instruments.spectra import quadrature
 from vitlab.krylov import random_like
 
 VALUES = torch.tensor([4.0, 2.0, 1.0, 1e-3, 0.0]).double()
