@@ -24,8 +24,7 @@ from vitlab.data.photographs import PHOTOGRAPHS, photograph
 from vitlab.inversion.embedding import EmbeddingInverse, PatchPrior
 from vitlab.inversion.residual import branches, invert_residual
 from vitlab.inversion.solvers import newton_krylov
-from vitlab.krylov.batches import Operator, norms, random_like, unit
-from vitlab.krylov.products import linearise
+from vitlab.krylov.products import Operator, linearise, norms, random_like, unit
 
 SHOWN = ("chelsea", "astronaut", "coffee", "rocket", "camera")
 INVERTED = ("astronaut", "chelsea")

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from vitlab.instruments.running import Classes, Images, expect
 from vitlab.instruments.weights import WeightLoss
-from vitlab.krylov.batches import or_one, random_like
 from vitlab.krylov.methods import lanczos
+from vitlab.krylov.products import or_one, random_like
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from minivit.recording import record, runnable
 from vitlab.instruments.grids import Grid, maps_of, rows_and_columns
 from vitlab.instruments.layout import outside
 from vitlab.instruments.running import Images, batches, entered, evaluating, expect
-from vitlab.krylov.batches import Operator
+from vitlab.krylov.products import Operator
 
 EXTRA = 8  # tokens besides the patches, at most, where nothing else is known
 

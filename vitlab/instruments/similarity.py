@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from vitlab.boundary import checked
 from vitlab.instruments.representations import representations
 from vitlab.instruments.running import expect
-from vitlab.krylov.batches import Batch
+from vitlab.krylov.products import Batch
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from vitlab import krylov
 from vitlab.calls import expect
 from vitlab.instruments.running import Classes, Images
 from vitlab.instruments.weights import WeightLoss
-from vitlab.krylov.batches import Batch
+from vitlab.krylov.products import Batch
 
 # Student's t: 95 % of it lies within so many units, for 1, 2, ... degrees of freedom.
 T95 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)

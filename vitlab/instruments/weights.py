@@ -16,8 +16,7 @@ from minivit.recording import COMPILED
 from vitlab.boundary import checked
 from vitlab.calls import logits
 from vitlab.instruments.running import Classes, Images, batches, evaluating, with_classes
-from vitlab.krylov.batches import Operator
-from vitlab.krylov.products import hessian, linearise, plain_attention
+from vitlab.krylov.products import Operator, hessian, linearise, plain_attention
 
 Batch = tuple[Tensor, Tensor]  # images and classes
 

@@ -15,8 +15,7 @@ from minivit.shapes import Images, Tokens
 from minivit.vit import MLP, MultiHeadAttention, ViT, attention_weights
 from vitlab.inversion.residual import Branch, branches
 from vitlab.inversion.stem import StemInverse
-from vitlab.krylov.batches import Operator
-from vitlab.krylov.products import jacobian, linearise
+from vitlab.krylov.products import Operator, jacobian, linearise
 
 CHUNK = 64  # directions at a time, where there is no short way
 FREED = 2  # the level, after the first block, at which tokens may be moved

@@ -9,8 +9,7 @@ from torch import Tensor
 from vitlab.calls import expect
 from vitlab.inversion import solvers
 from vitlab.inversion.solvers import Numbers, levenberg_marquardt, rounding
-from vitlab.krylov.batches import Operator, norms, or_one
-from vitlab.krylov.products import jacobian, linearise
+from vitlab.krylov.products import Operator, jacobian, linearise, norms, or_one
 
 DOUBLINGS, HALVINGS = 16, 30  # of a step, to find how far the output stays the same
 SHORTEST = 1e-4  # the first step, relative to the input

@@ -7,8 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from vitlab.inversion.solvers import Batch, Numbers
-from vitlab.krylov.batches import Operator, finite, norms
-from vitlab.krylov.products import Linearisation, linearise
+from vitlab.krylov.products import Linearisation, Operator, finite, linearise, norms
 
 Vectors = Float[Tensor, "k n"]  # flat images, some of a batch
 Scalars = Float[Tensor, " k"]

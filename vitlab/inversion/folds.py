@@ -11,7 +11,7 @@ from minivit.shapes import Tokens
 from vitlab.inversion.chain import channel_matrices, normed
 from vitlab.inversion.residual import Branch
 from vitlab.inversion.solvers import relative_residual, solved
-from vitlab.krylov.batches import random_like
+from vitlab.krylov.products import random_like
 
 STEPS = 25  # of Newton, from each start
 SHORTEST = 3e-4  # of a step, below which a start is given up

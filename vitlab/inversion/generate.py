@@ -13,7 +13,7 @@ from minivit.preprocessing import Preprocess
 from minivit.shapes import Images
 from vitlab.calls import expect, logits, refuse_training
 from vitlab.inversion.paintings import Fourier, Pixels
-from vitlab.krylov.batches import finite
+from vitlab.krylov.products import finite
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from vitlab.inversion.criterion import Match, noise, shifted_distance
 from vitlab.inversion.lbfgs import lbfgs
 from vitlab.inversion.optimisers import adam, gauss_newton, gradient_descent
 from vitlab.inversion.solvers import Batch, Numbers
-from vitlab.krylov.batches import check_batch, wide
+from vitlab.krylov.products import check_batch, wide
 
 OPTIMISERS = ("gd", "adam", "lbfgs", "gauss-newton")
 MEAN, STD = 0.7, 1 / 20  # of the noise to start from, as in the source

@@ -13,9 +13,8 @@ from torch import Tensor
 
 from vitlab.inversion.criterion import Match, dot
 from vitlab.inversion.paintings import blurred
-from vitlab.krylov.batches import norms, random_like
 from vitlab.krylov.methods import singular_values
-from vitlab.krylov.products import Linearisation
+from vitlab.krylov.products import Linearisation, norms, random_like
 
 TRIALS = 15  # lengths of a Gauss-Newton step, before it is given up
 PRODUCTS = 200  # of a Gauss-Newton step, at most

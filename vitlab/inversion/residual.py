@@ -21,9 +21,8 @@ from vitlab.inversion.solvers import (
     newton_krylov,
     solved,
 )
-from vitlab.krylov.batches import Operator, norms, or_one, random_like
 from vitlab.krylov.methods import singular_values
-from vitlab.krylov.products import linearise
+from vitlab.krylov.products import Operator, linearise, norms, or_one, random_like
 
 LARGEST = 1e6  # number in tokens, which no block comes near
 PATIENCE = 50  # iterations without a smaller residual, after which the fixed point is given up

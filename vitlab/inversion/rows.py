@@ -11,8 +11,7 @@ from minivit.shapes import Tokens
 from vitlab.inversion.folds import APART, SAME, SLACK
 from vitlab.inversion.residual import ROW_STEPS, Branch
 from vitlab.inversion.solvers import Preimage, levenberg_marquardt
-from vitlab.krylov.batches import norms, random_like
-from vitlab.krylov.products import jacobian
+from vitlab.krylov.products import jacobian, norms, random_like
 
 SOLVED = 1e-8  # relative residual of a row
 DIRECTIONS = 2  # in which a row's other solutions are looked for

@@ -9,9 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from vitlab.krylov.batches import Operator, norms, or_one
 from vitlab.krylov.methods import gmres
-from vitlab.krylov.products import jacobian, linearise
+from vitlab.krylov.products import Operator, jacobian, linearise, norms, or_one
 
 Batch = Float[Tensor, "batch ..."]
 Numbers = Float[Tensor, " batch"]  # one for each entry

@@ -6,9 +6,21 @@ The first axis is always a batch of independent problems: a function maps ``[bat
 # ruff: noqa: F401
 
 from vitlab import boundary
-from vitlab.krylov.batches import Operator, check_batch, finite, norms, or_one, random_like, wide
 from vitlab.krylov.methods import Extremes, gmres, lanczos, singular_values
-from vitlab.krylov.products import Linearisation, hessian, jacobian, linearise, plain_attention
+from vitlab.krylov.products import (
+    Linearisation,
+    Operator,
+    check_batch,
+    finite,
+    hessian,
+    jacobian,
+    linearise,
+    norms,
+    or_one,
+    plain_attention,
+    random_like,
+    wide,
+)
 
 globals().update(boundary.guarded(globals()))
 __all__ = [name for name, value in globals().items() if callable(value) and name != "Operator"]

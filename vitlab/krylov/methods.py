@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vitlab.calls import expect
-from vitlab.krylov.batches import Batch, Operator, finite, norms, orthogonalise, random_like, unit
+from vitlab.krylov.products import Batch, Operator, finite, norms, orthogonalise, random_like, unit
 
 WIDE = torch.float32, torch.float64
 
