@@ -45,6 +45,9 @@ FUNCTIONS = [
     (lambda: local_mask((2, 2), 4), "4"),
     (lambda: alternate((2, 3), (0, 2)), r"\(0, 2\) of \(2, 3\)"),
     (lambda: minivit.MultiHeadAttention(12, 3)(torch.ones(2, 5, 12), torch.zeros(5, 5)), r"boolean mask.*: got torch.float32"),
+    (lambda: minivit.load("cifar10_vit", image_size=30), "patches of 4 x 4 do not divide an image of 30 x 30"),
+    (lambda: minivit.load("cifar10_vit", image_size="64"), "height and width: got '64'"),
+    (lambda: minivit.load("digits_mixer", image_size=16), "a Mixer are for one number of tokens.*=16"),
     *((lambda k=k, v=v: minivit.scaled_dot_product_attention(Q, k, v), "queries, d.*keys, d.*got") for k, v in ((Q[..., 1:], Q), (Q, Q[:, 1:]))),
     *((lambda mask=mask: minivit.attention_weights(Q, Q, mask), f"boolean mask.*got {mask.dtype}") for mask in (MASK.long(), MASK[1:])),
 ]  # fmt: skip

@@ -10,7 +10,6 @@ from minivit import Preprocess, ViTConfig
 from minivit.catalogue import MODELS
 from minivit.loading import resized
 from tests.parity import draw
-from tests.refusals import unchecked
 
 VARIANTS = [
     ("vit_32px", {}),
@@ -61,12 +60,3 @@ def test_torchvisions_weights_come_at_their_own_size_and_are_then_resampled(monk
         assert torch.equal(model(images), minivit.load("vit_b_32")(images))
     theirs = Preprocess.like(torchvision.models.ViT_B_32_Weights.IMAGENET1K_V1.transforms())
     assert model.preprocess.size == (96, 128) and model.preprocess.std == theirs.std
-
-
-def test_a_size_that_patches_do_not_divide_and_a_mixers_are_refused():
-    with pytest.raises(ValueError, match="patches of 4 x 4 do not divide an image of 30 x 30"):
-        minivit.load("cifar10_vit", image_size=30)
-    with pytest.raises(ValueError, match="a Mixer are for one number of tokens.*=16"):
-        minivit.load("digits_mixer", image_size=16)
-    with unchecked(), pytest.raises(ValueError, match="height and width: got '64'"):
-        minivit.load("cifar10_vit", image_size="64")

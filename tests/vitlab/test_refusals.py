@@ -11,7 +11,7 @@ from torch import nn
 
 import minivit
 import vitlab
-from tests.parity import draw, random
+from tests.parity import Function, draw, random
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import Known, SharedBlock, everybodys, images
 from tests.vitlab.instruments.test_curvature import LABELS as THIRDS
@@ -20,7 +20,10 @@ from tests.vitlab.instruments.test_curvature import small
 from tests.vitlab.instruments.test_localisation import IMAGES as OBLONG
 from tests.vitlab.instruments.test_localisation import Tokens
 from tests.vitlab.inversion.test_collisions import HERE, double, gates, square
+from tests.vitlab.inversion.test_generate import linear
+from tests.vitlab.inversion.test_generate import small as small_vit
 from tests.vitlab.inversion.test_norms import norm_of
+from tests.vitlab.inversion.test_optimise import IMAGES, Linear, Q
 from tests.vitlab.inversion.test_residual import made
 from tests.vitlab.test_krylov import times
 from tests.vitlab.tried.architectures import ARCHITECTURES
@@ -38,6 +41,8 @@ WIDE, MIXER = draw(minivit.create("vit_32px", depth=2)).eval(), minivit.create("
 NARROW = draw(minivit.create("vit_32px", image_size=16, depth=2, dim=16, heads=2)).eval()
 TINY, TINY_IMAGES, MEAN = small(), tiny_images(), everybodys("minivit mean")[:2]
 DEEP = nn.Sequential(nn.Flatten(), nn.Linear(6, 4), nn.Linear(4, 3).double())
+DIGITS, BYTES = minivit.load("digits_vit"), torch.zeros(2, 1, 8, 8, dtype=torch.uint8)
+FLAT = linear(torch.eye(2).view(2, 1, 2, 1) * torch.tensor([0.0, 1]).view(2, 1, 1, 1))
 ROW, TOKENS, SWIN = random(1, 3), torch.zeros(1, 16, 64), built(ARCHITECTURES["timm Swin"])
 
 
@@ -212,6 +217,46 @@ REFUSED = {
         (lambda: inversion.unwind(made("vit_8px"), torch.full((2, 16, 64), 1e30), "blocks.1"), r"such as a block gives, below 1e\+06: got 1e\+30"),
         (lambda: inversion.unwind(made("vit_8px", removed=["residual"]), TOKENS, "blocks.0"), "without residuals"),
         (lambda: inversion.unwind(made("vit_8px", norm="post"), TOKENS, "blocks.1"), "expected norm='pre'"),
+        (lambda: inversion.unwind(made("vit_8px"), TOKENS, "blocks.3", start=torch.zeros(1, 1, 8, 12)), r"images \[1, 1, 8, 8\] as a start: got \[1, 1, 8, 12\]"),
+        (lambda: inversion.Climb(made("vit_8px"), "blocks.3", TWO), "16 pictures or more: got 2"),
+        (lambda: inversion.EmbeddingInverse(minivit.parts.ConvStem(4, 8)), TypeError, "PatchEmbedding as embedding: got ConvStem"),
+    ],
+    "images to invert": [
+        (partial(inversion.invert, **{"model": Linear(Q), "image": IMAGES, "at": "first"} | change), *said) for change, *said in (
+            ({"optimizer": "sgd"}, "one of gd, adam, lbfgs, gauss-newton: got optimizer='sgd'"),
+            ({"step_size": 0.1}, "got optimizer='lbfgs', step_size=0.1"),
+            ({"optimizer": "gd", "step_size": -1.0}, "as step_size: got -1.0"),
+            ({"blur": 2.4}, "got optimizer='lbfgs', blur=2.4"),
+            ({"target": IMAGES}, "an image, or a target and a start"),
+            ({"image": None, "target": IMAGES, "start": IMAGES}, r"a target \[3, 24\] at 'first': got \[3, 4, 3, 2\]"),
+            ({"start": IMAGES[:1]}, r"that fits image \[3, 4, 3, 2\] as start: got Tensor torch.float64 \[1, 4, 3, 2\]"),
+            ({"at": "frist"}, LookupError, "near names"),
+            ({"model": Linear(Q).train()}, r"training mode .* call eval\(\) first"),
+            ({"model": Function(lambda x: x.flatten(1).sum(1)), "at": ""}, r"\[3, ...\] at '': got \[3\]"),
+            ({"model": Function(lambda x: x.flatten(1).T), "at": ""}, r"\[3, ...\] at '': got \[24, 3\]"),
+        )
+    ],
+    "classes to draw": [
+        (partial(inversion.generate, **{"model": small_vit(), "class_index": 1} | change), said) for change, said in (
+            ({"class_index": 10}, r"classes below 10: got \[10\]"),
+            ({"class_index": [3, -1]}, r"got \[3, -1\]"),
+            ({"method": "adam"}, "'fourier' or 'source' as method: got .adam"),
+            ({"method": "source", "jitter": -1}, "as jitter: got -1"),
+            ({"method": "source", "jitter": 4, "jitter_step": 4}, "got 4 and 4"),
+            ({"model": FLAT, "class_index": [1, 0], "size": (1, 2, 1)}, "does not depend"),
+            ({"model": FLAT}, r"width\), as .*: got \(0, 0, 0\)"),
+            ({"size": (3, 8)}, r"got \(3, 8\)"),
+            ({"model": minivit.create("vit_8px")}, r"call eval\(\) first"),
+            ({"model": minivit.create("vit_8px").eval()}, "is the model untrained"),
+        )
+    ],
+    "drawings to recognise": [
+        (partial(inversion.recognise, pictures, asked, {"d": of}), said) for pictures, asked, of, said in (
+            (BYTES.float(), 1, DIGITS, "uint8. as pictures: got Tensor torch.float32"),
+            (BYTES, 1, small_vit(), "expected d.preprocess"),
+            (BYTES, 12, DIGITS, "the 10 classes of d: got .12, 12"),
+            (BYTES, 1, minivit.load("digits_vit").train(), "d is in training mode"),
+        )
     ],
     "figures": [
         (lambda: figures.heat(torch.ones(5), (2, 3), (4, 6)), "got 5 values"),

@@ -3,11 +3,9 @@
 import pytest
 import torch
 
-from minivit.parts import ConvStem
 from minivit.patches import patchify
 from minivit.vit import PatchEmbedding
 from tests.parity import close, random
-from tests.refusals import unchecked
 from vitlab.inversion import EmbeddingInverse, PatchPrior
 
 
@@ -77,8 +75,3 @@ def test_with_a_prior_it_is_the_conditional_mean_of_a_gaussian_of_patches():
     images = (random(60, 6, seed=3) @ random(6, 24, seed=4)).view(60, 3, 2, 4)  # rank 6 of 24
     prior = PatchPrior.of(images, (2, 4))
     close(EmbeddingInverse(layer).images(layer(images), (1, 1), prior), images, 1e-7)
-
-
-def test_another_stem_is_refused():
-    with unchecked(), pytest.raises(TypeError, match="PatchEmbedding as embedding: got ConvStem"):
-        EmbeddingInverse(ConvStem(4, 8))

@@ -1,7 +1,5 @@
 """Generated inputs: the source's rule step by step, the better one, and who recognises them."""
 
-from functools import partial
-
 import pytest
 import torch
 import torchvision
@@ -10,7 +8,6 @@ from torch import nn
 import minivit
 from minivit.preprocessing import Preprocess
 from tests.parity import Function, close, draw, random
-from tests.refusals import assert_refused
 from vitlab.inversion import Fourier, Pixels, blurred, generate, recognise, viewed
 
 
@@ -135,33 +132,3 @@ def test_images_are_what_the_inputs_show_and_recognition_is_what_the_judges_say(
         assert torch.equal(opinion.seen[i], p.argmax(1))
         assert torch.equal(opinion.recognised[i], p.argmax(1) == classes)
     assert recognise(pictures, 1, models).accuracy.shape == (2,)
-
-
-def test_what_cannot_be_generated_is_refused():
-    flat = linear(torch.eye(2).view(2, 1, 2, 1) * torch.tensor([0.0, 1]).view(2, 1, 1, 1))
-    source = {"method": "source"}
-    cases = [
-        ({"class_index": 10}, ValueError, r"classes below 10: got \[10\]"),
-        ({"class_index": [3, -1]}, ValueError, r"got \[3, -1\]"),
-        ({"method": "adam"}, ValueError, "'fourier' or 'source' as method: got .adam"),
-        (source | {"jitter": -1}, ValueError, "as jitter: got -1"),
-        (source | {"jitter": 4, "jitter_step": 4}, ValueError, "got 4 and 4"),
-        ({"model": flat, "class_index": [1, 0], "size": (1, 2, 1)}, ValueError, "does not depend"),
-        ({"model": flat}, ValueError, r"width\), as .*: got \(0, 0, 0\)"),
-        ({"size": (3, 8)}, ValueError, r"got \(3, 8\)"),
-        ({"model": minivit.create("vit_8px")}, ValueError, r"call eval\(\) first"),
-        ({"model": minivit.create("vit_8px").eval()}, ValueError, "is the model untrained"),
-    ]  # fmt: skip
-    given = {"model": small(), "class_index": 1}
-    assert_refused((partial(generate, **given | change), *rest) for change, *rest in cases)
-
-
-def test_what_cannot_be_recognised_is_refused():
-    judge, pictures = minivit.load("digits_vit"), torch.zeros(2, 1, 8, 8, dtype=torch.uint8)
-    cases = [
-        (pictures.float(), 1, judge, "uint8. as pictures: got Tensor torch.float32"),
-        (pictures, 1, small(), "expected d.preprocess"),
-        (pictures, 12, judge, "the 10 classes of d: got .12, 12"),
-        (pictures, 1, minivit.load("digits_vit").train(), "d is in training mode"),
-    ]
-    assert_refused((partial(recognise, x, y, {"d": of}), said) for x, y, of, said in cases)

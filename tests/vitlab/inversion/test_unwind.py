@@ -197,12 +197,3 @@ def test_a_climb_brings_tokens_and_images_nearer_than_what_it_learned():
     assert (norms(found - images) < norms(guess - images)).all()
     before, after = (relative(tokens(model, x, at), given) for x in (guess, found))
     assert (after < before).all()
-
-
-def test_starts_of_another_size_and_too_few_pictures_are_refused():
-    model = minivit.load("digits_vit").eval()
-    given = tokens(model, pictures(2).float(), "blocks.3")
-    with pytest.raises(ValueError, match=r"images \[2, 1, 8, 8\] as a start: got \[2, 1, 8, 12\]"):
-        unwind(model, given, "blocks.3", start=pictures(2, size=(8, 12)))
-    with pytest.raises(ValueError, match="16 pictures or more: got 3"):
-        Climb(model, "blocks.3", pictures(3).float())
