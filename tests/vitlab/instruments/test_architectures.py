@@ -11,7 +11,6 @@ import transformers as hf
 from torch import nn
 from vit_pytorch import cvt, t2t, xcit
 
-from minivit import record
 from tests.refusals import assert_refused
 from tests.vitlab.instruments.models import Known
 from tests.vitlab.tried import instruments
@@ -85,28 +84,6 @@ CALLS = [attention_distance, rollout, relevance]
 @pytest.mark.parametrize("call", CALLS)
 def test_windows_that_are_padded_and_shifted_are_put_where_their_tokens_are(call):
     getattr(instruments, call.__name__)(*built(PADDED), PADDED)
-
-
-def test_an_image_has_the_same_maps_alone_and_among_others():
-    model, images = built(PADDED)
-    for call in (rollout, relevance):
-        together, alone = (call(model, x).patches for x in (images, images[1:]))
-        torch.testing.assert_close(together[:, 1:], alone, rtol=1e-5, atol=1e-9)
-
-
-def test_no_patch_is_owed_anything_that_changes_nothing():
-    model, images = built(PADDED)
-    (at, *_) = layouts(model, images, windows=True)
-    window = at.windows[0]
-    changed = images.clone()
-    changed.unflatten(2, (10, 4)).unflatten(4, (10, 4))[:, :, 9, :, 9] += 1  # the last patch
-    with record(model, at.name) as before:
-        model(images)
-    with record(model, at.name) as after:
-        model(changed)
-    same = (before[at.name] == after[at.name]).all(-1).flatten(1)[0]  # [tokens]
-    assert same.nonzero().flatten().tolist() == [i for i in range(100) if i not in at.windows[-1]]
-    assert (rollout(model, images).matrices[0][:, same, 99] == 0).all() and 0 in window
 
 
 def test_windows_whose_queries_depend_on_several_tokens_are_refused():

@@ -96,20 +96,23 @@ def loss_of(model, pictures, labels):
     return F.cross_entropy(getattr(output, "logits", output), labels).item()
 
 
+STANDS_IN = {"mean": lambda y: y.mean(0, True).expand_as(y), "resample": lambda y: y.flip(0)}
+
+
+@pytest.mark.parametrize("by", STANDS_IN)
 @pytest.mark.parametrize("name", MODELS)
-def test_everybodys_branches_with_their_mean_and_with_each_others(name):
+def test_everybodys_branches_with_their_mean_and_with_each_others(name, by):
     model, pictures, _ = everybodys(name)
-    for by, stands_in in ("mean", lambda y: y.mean(0, True).expand_as(y)), ("resample", lambda y: y.flip(0)):  # fmt: skip
-        found = branch_importance(model, pictures, LABELS, by=by, batch_size=1)
-        for part, loss in zip(found.names, found.loss, strict=True):
 
-            def change(_, x, output, stands_in=stands_in):
-                return placed(stands_in(first(output)))(_, x, output)
+    def change(_, x, output):
+        return placed(STANDS_IN[by](first(output)))(_, x, output)
 
-            with hooked(model, [part], change):
-                known = loss_of(model, pictures, LABELS)
-            assert loss.item() == pytest.approx(known, rel=1e-5)
-            assert abs(known - found.whole_loss) > 1e-5
+    found = branch_importance(model, pictures, LABELS, by=by, batch_size=1)
+    for part, loss in zip(found.names, found.loss, strict=True):
+        with hooked(model, [part], change):
+            known = loss_of(model, pictures, LABELS)
+        assert loss.item() == pytest.approx(known, rel=1e-5)
+        assert abs(known - found.whole_loss) > 1e-5
 
 
 @pytest.mark.parametrize("block", [models.KnownBlock, models.SharedBlock])
@@ -125,21 +128,18 @@ def test_attention_that_is_the_same_for_all_images_is_lost_by_zero_and_not_by_me
     assert (zero.loss - zero.whole_loss).abs().min() > 1e-4
 
 
+@pytest.mark.parametrize("by", STANDS_IN)
 @pytest.mark.parametrize("name", MODELS)
-def test_everybodys_heads_look_where_they_do_in_the_mean_or_for_the_other_image(name):
+def test_everybodys_heads_look_where_they_do_in_the_mean_or_for_the_other_image(name, by):
     model, pictures, _ = everybodys(name)
-    for by, stands_in in ("mean", lambda w: w.mean(0, True)), ("resample", lambda w: w.flip(0)):
-        found = head_importance(model, pictures, LABELS, by=by)
-        for block, losses in zip(found.names, found.loss, strict=True):
-            for head in range(HEADS):
-
-                def change(w, head=head, stands_in=stands_in):
-                    return torch.cat([w[:, :head], stands_in(w).expand_as(w)[:, head : head + 1], w[:, head + 1 :]], 1)  # fmt: skip
-
-                with minivit.replace(model, {f"{block}.weights": change}):
-                    known = loss_of(model, pictures, LABELS)
-                assert losses[head].item() == pytest.approx(known, rel=1e-5)
-                assert known != found.whole_loss
+    found = head_importance(model, pictures, LABELS, by=by)
+    for block, losses in zip(found.names, found.loss, strict=True):
+        for head, own in enumerate(torch.eye(HEADS, dtype=torch.bool)[..., None, None]):
+            change = lambda w, own=own: torch.where(own, STANDS_IN[by](w), w)  # noqa: E731
+            with minivit.replace(model, {f"{block}.weights": change}):
+                known = loss_of(model, pictures, LABELS)
+            assert losses[head].item() == pytest.approx(known, rel=1e-5)
+            assert known != found.whole_loss
 
 
 def test_other_images_are_never_ones_own_and_each_is_taken_once():

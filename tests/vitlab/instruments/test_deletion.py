@@ -113,6 +113,5 @@ def test_the_gradient_of_a_linear_map_is_its_weight_and_means_are_in_reading_ord
     found = saliency(model, x, classes)
     weight = model[1].weight.detach().double().view(CLASSES, 3, 4, 6).abs().amax(1)
     torch.testing.assert_close(found, weight[classes])
-    assert torch.equal(saliency(model, x), saliency(model, x, model(x).argmax(1)))
     maps = torch.arange(24.0).view(1, 4, 6)
     assert patch_means(maps, (2, 3)).tolist() == [[3.5, 5.5, 7.5, 15.5, 17.5, 19.5]]

@@ -37,12 +37,7 @@ def test_to_itself_to_all_alike_and_a_step_along_each_axis_have_known_distances(
     assert found.uniform.item() == pytest.approx(distances(GRID, (4, 6)).mean().item())
 
 
-def test_tokens_that_stand_nowhere_are_left_out():
-    weights = torch.ones(1, N + 2, N + 2)
-    weights[:, 2:, 2:] = shift(0, 1) + shift(0, -1)  # each patch: 2 of 4 to patches
-    weights[:, :2] = torch.rand(2, N + 2, generator=torch.Generator().manual_seed(0))
-    found = attention_distance(Known(weights, extra=2), images())
-    assert found.pixels.item() == pytest.approx((3 * 8 + 24) / 4)
+def test_a_head_that_looks_at_tokens_that_stand_nowhere_alone_has_no_distance():
     weights = torch.zeros(2, N + 1, N + 1)
     weights[..., 0] = 1  # all to the extra token
     weights[0, 1, :] = torch.eye(N + 1)[4]  # but the first patch, to the third to its right

@@ -215,7 +215,6 @@ HIERARCHIES_OF_TIMM = {
     "timm ConvNeXt": Tried(of_timm("convnext_atto", num_classes=5), "*.weights", size=(64, 64), branches=12, blocks=("stages.0", "stages.1")),
 }  # fmt: skip
 
-LAYERS, LAYER = "{}.layers.{{}}", "{}.encoder.layer.{{}}"
 SIGLIP = {"vision_config": HF, "text_config": {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 10, "bos_token_id": 0, "eos_token_id": 1}}  # fmt: skip
 CLIP = rows("vision_model.encoder.layers.{}", "layer_norm2", "vision_model.encoder.layers.1")
 
