@@ -106,20 +106,15 @@ def observe(model, images, gradient=True):
     return {name: tensor.detach() for name, tensor in seen.items()}
 
 
-def differences(ours, theirs):
-    """max|a - b| / max|b| of everything observed, where b is well away from zero."""
+def wrong(ours, theirs):
+    """What differs by more than the tolerance for its dtype, and its max|a - b| / max|b|."""
     assert ours.keys() == theirs.keys()
     for name, b in theirs.items():
         assert b.abs().mean() > 1e-4, f"{name} is too close to zero to tell models apart"
         assert ours[name].shape == b.shape, f"{name}: {ours[name].shape}, expected {b.shape}"
-    away = {name: (ours[name] - b).abs().max() / b.abs().max() for name, b in theirs.items()}
-    return {name: difference.item() for name, difference in away.items()}
-
-
-def wrong(ours, theirs):
-    """What differs by more than the tolerance for its dtype, and how much."""
+    away = {n: ((ours[n] - b).abs().max() / b.abs().max()).item() for n, b in theirs.items()}
     tolerance = TOLERANCE[theirs["logits"].dtype]
-    return {n: d for n, d in differences(ours, theirs).items() if not d <= tolerance}  # NaN, too
+    return {name: most for name, most in away.items() if not most <= tolerance}  # NaN, too
 
 
 def same(ours, theirs):

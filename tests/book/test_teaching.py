@@ -183,5 +183,3 @@ def test_what_the_pages_name_of_the_package_is_there():
         assert attrgetter(name)(minivit) is not None
     assert all(callable(getattr(check, name)) for name, *_ in NAMED.findall(ALL))
     assert f"version {minivit.__version__}," in FLAT["errata"]
-    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"\nversion: {minivit.__version__}\n" in cited

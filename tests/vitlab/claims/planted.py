@@ -6,7 +6,6 @@ from functools import cache
 import torch
 
 import minivit
-from tests.parity import Function
 from vitlab.claims.measurements import MEASUREMENTS
 from vitlab.claims.measuring import NotApplicable, Subject
 from vitlab.data import load_data
@@ -66,11 +65,6 @@ def silent(model):
         zero(block.attention.out, block.mlp.down)
 
 
-def shuffled(model):
-    table = model.positions.table
-    table[:] = table[torch.randperm(len(table), generator=torch.Generator().manual_seed(2))]
-
-
 def masked(mask):
     """Attention in all blocks under a mask."""
 
@@ -79,18 +73,3 @@ def masked(mask):
             block.attention.register_forward_pre_hook(lambda module, args: (args[0], mask))
 
     return change
-
-
-def mixing_tokens(mlp):
-    """An MLP that adds what all tokens have in common."""
-    return Function(lambda x, mlp: mlp(x) + x.mean(1, keepdim=True), mlp)
-
-
-def rms_norm():
-    """Keeps the mean of a token, which LayerNorm takes away."""
-    return Function(lambda x: x / x.square().mean(-1, keepdim=True).sqrt())
-
-
-def mean_of_tokens():
-    """A block that leaves one token, everywhere."""
-    return Function(lambda x, *_: x.mean(1, keepdim=True).expand_as(x).clone())

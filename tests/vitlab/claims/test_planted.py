@@ -8,6 +8,7 @@ from torch import nn
 
 import minivit
 from minivit.parts import local_mask
+from tests.parity import Function
 from tests.vitlab.claims import planted
 from tests.vitlab.claims.planted import changed, digits, figure, measured, outcome
 from vitlab.claims.ledger import claims
@@ -44,7 +45,8 @@ def drawn(model, seed):
 def test_shuffled_zeroed_and_missing_positions_and_an_unseen_colour_are_seen_in_the_table_at_most():
     model = minivit.load("cifar10_vit_gap")
     images = model.preprocess(crops(1)[0])
-    other = changed(model, planted.shuffled)
+    order = torch.randperm(64, generator=torch.Generator().manual_seed(2))
+    other = changed(model, lambda m: m.positions.table.copy_(m.positions.table[order]))
     assert figure("V28", model, images) > 0.5
     assert abs(figure("V28", other, images)) < 0.1
     same(("V30", "V32", "V17", "H10"), model, other, images)
@@ -85,11 +87,13 @@ def test_masks_show_in_what_tokens_depend_on():
 def test_an_mlp_that_mixes_tokens_and_a_norm_that_keeps_their_mean_are_found():
     model, images, _ = digits()
     mixing = copy.deepcopy(model)
-    mixing.blocks[1].mlp = planted.mixing_tokens(mixing.blocks[1].mlp)
+    mixed = lambda x, mlp: mlp(x) + x.mean(1, keepdim=True)  # noqa: E731
+    mixing.blocks[1].mlp = Function(mixed, mixing.blocks[1].mlp)
     assert figure("R12", model, images) == 0
     assert figure("R12", mixing, images) >= 0.9 / 16
     same(("H12", "H10", "V28", "V32"), model, mixing, images)
-    keeping = changed(model, lambda m: setattr(m.blocks[2], "norm1", planted.rms_norm()))
+    rms_norm = Function(lambda x: x / x.square().mean(-1, keepdim=True).sqrt())
+    keeping = changed(model, lambda m: setattr(m.blocks[2], "norm1", rms_norm))
     assert figure("R43", model, images) < 1e-10
     assert figure("R43", keeping, images) > 1e-3
 
@@ -107,7 +111,7 @@ def test_mlps_without_a_bend_never_turn_round_and_ranks_fall_by_as_much_as_was_t
         m.blocks[0].attention.out.weight[:3] = 0  # three numbers of each of 16 tokens
 
     def one_token(m):
-        m.blocks[-1] = planted.mean_of_tokens()
+        m.blocks[-1] = Function(lambda x, *_: x.mean(1, keepdim=True).expand_as(x).clone())
 
     assert figure("R63", changed(model, blind), images) == 1
     assert figure("C16", model, images) == 0
@@ -125,7 +129,7 @@ def test_the_rank_of_attention_is_counted_over_images():
     with torch.no_grad():
         list(map(short, images.split(1)))
     listening.remove()
-    at_one = planted.Function(lambda y, out: out(y) * (y.sum() > sum(sums) / 2), attention.out)
+    at_one = Function(lambda y, out: out(y) * (y.sum() > sum(sums) / 2), attention.out)
     assert measured("R63", short, images).each.tolist() == [0, 0]
     attention.out = at_one
     assert sorted(measured("R63", short, images).each.tolist()) == [0, 1]
@@ -199,7 +203,7 @@ def test_overlapping_patches_reach_beyond_their_own_pixels_and_tokens_may_be_nar
     everything = measured("V32", wide, images).baselines["with what attention adds"]
     assert everything == 64 - 16
     leaking = copy.deepcopy(wide)  # a stem whose outputs know more than their window
-    mean_added = planted.Function(lambda x: x + x.mean())
+    mean_added = Function(lambda x: x + x.mean())
     leaking.patch_embedding.projection = nn.Sequential(mean_added, wide.patch_embedding.projection)
     assert figure("V30", leaking, images) == 64 - 16
     assert figure("V14", model, images, beside=resnet) == 1
@@ -224,7 +228,7 @@ def test_filters_of_noise_have_no_pattern_and_those_of_waves_have(name, other, d
 def test_a_model_that_sees_low_frequencies_alone_goes_by_them():
     model = minivit.load("cifar10_vit_gap")
     images = model.preprocess(crops(40)[0])
-    low = planted.Function(lambda x, model: model(low_pass(x, 3 / 32)), model)
+    low = Function(lambda x, model: model(low_pass(x, 3 / 32)), model)
     more = {"beside": minivit.load("cifar10_resnet"), "white": (4.0,) * 3, "batch_size": 40}
     with torch.no_grad():  # the classes that each says, so that it is right on all
         classes = {vit: vit(images).argmax(1) for vit in (model, low)}

@@ -129,13 +129,6 @@ def test_the_panels_are_the_image_what_rollout_ends_in_and_the_heads_of_the_bloc
         np.testing.assert_array_equal(panel.images[1].get_array(), overlay)
 
 
-def small(name, **changes):
-    model = draw(minivit.create(name, **changes)).eval()
-    model.preprocess = Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.25,))
-    model.classes, model.licence = [f"class {i}" for i in range(10)], "CC0"
-    return model
-
-
 def answers(path, images):
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     return session, torch.from_numpy(session.run(None, {"images": images.numpy()})[0])
@@ -149,7 +142,9 @@ def answers(path, images):
 ])  # fmt: skip
 def test_the_files_logits_are_the_models_for_any_batch(tmp_path, capsys, name, changes):
     """pytorch#157621, livekit-wakeword#39."""
-    model, path = small(name, **changes), tmp_path / "a.onnx"
+    model, path = draw(minivit.create(name, **changes)).eval(), tmp_path / "a.onnx"
+    model.preprocess = Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.25,))
+    model.classes, model.licence = [f"class {i}" for i in range(10)], "CC0"
     minivit.save(model, tmp_path / "a.safetensors")
     options = ["--to", "onnx", "--out", str(path)]
     with unchecked():  # the checks of shapes would fix the size of the batch

@@ -76,18 +76,14 @@ CASES = {
 IMAGES = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
 
 
-def paths(model, share, where):
-    """Rollout and relevance by hand, for these shares [images, tokens] of the tokens."""
+def agree(model, share, where, **options):
+    """Rollout and relevance are those by hand, for these shares [images, tokens] of the tokens."""
     with softmaxes(len(IMAGES)) as seen:
         given(model(IMAGES.clone().requires_grad_())).max(1).values.sum().backward()
     between = [weights for weights in seen if weights.shape[-1] == weights.shape[-2]]
     matrices = rolled_out([weights.detach() for weights in between])[-1], relevances(between)[-1]
     rolled, relevant = ((share[:, None] @ m)[:, 0, where] for m in matrices)
-    return rolled / rolled.sum(1, keepdim=True), relevant - share[:, where]
-
-
-def agree(model, share, where, **options):
-    known = paths(model, share, where)
+    known = rolled / rolled.sum(1, keepdim=True), relevant - share[:, where]
     for found, row in zip((rollout, relevance), known, strict=True):
         result = found(model, IMAGES, **options)
         torch.testing.assert_close(result.read, share)

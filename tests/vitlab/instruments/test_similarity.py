@@ -80,13 +80,10 @@ def test_minibatches_average_to_what_all_images_give():
     assert naive > linear_cka(x, y) + 0.1
 
 
-def vit(**changes):
-    return draw(minivit.create("vit_8px", dim=12, heads=3, depth=3, **changes).eval())
-
-
 def test_layers_of_a_model_one_batch_or_many():
     """A short last batch is left out: AntixK/PyTorch-Model-Compare#4."""
-    model, images = vit(), random(24, 1, 8, 8).float()
+    model = draw(minivit.create("vit_8px", dim=12, heads=3, depth=3).eval())
+    images = random(24, 1, 8, 8).float()
     found = cka(model, images, "blocks.?", "patch_embedding")
     assert found.rows == found.columns == ("patch_embedding", "blocks.0", "blocks.1", "blocks.2")
     with minivit.record(model, *found.rows) as seen, torch.no_grad():
