@@ -35,7 +35,6 @@ def test_every_cell_fits_its_column_and_was_executed_in_order_without_error_or_w
     for cell in executed:
         for output in cell.outputs:
             assert output.output_type != "error" and output.get("name") != "stderr", cell.source
-    for cell in executed:
         if "hide-input" not in tags(cell):
             assert max(map(len, cell.source.splitlines())) <= 70, cell.source
 

@@ -129,11 +129,6 @@ def test_the_panels_are_the_image_what_rollout_ends_in_and_the_heads_of_the_bloc
         np.testing.assert_array_equal(panel.images[1].get_array(), overlay)
 
 
-def answers(path, images):
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    return session, torch.from_numpy(session.run(None, {"images": images.numpy()})[0])
-
-
 @pytest.mark.parametrize(("name", "changes"), [
     ("vit_8px", {"depth": 1, "pool": "class"}),
     pytest.param("mixer_8px", {"depth": 1}, marks=pytest.mark.full),
@@ -150,9 +145,10 @@ def test_the_files_logits_are_the_models_for_any_batch(tmp_path, capsys, name, c
     with unchecked():  # the checks of shapes would fix the size of the batch
         assert main(["export", str(tmp_path / "a.safetensors"), *options]) == 0
     assert f"; written to {path}" in capsys.readouterr().out
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     for size in (1, 5):
         images = torch.randn(size, 1, 8, 8)
-        session, logits = answers(str(path), images)
+        logits = torch.from_numpy(session.run(None, {"images": images.numpy()})[0])
         expected = model(images)
         assert expected.abs().max() > 0.1
         assert (logits - expected).abs().max() < 1e-4 * max(1, expected.abs().max())
