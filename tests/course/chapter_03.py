@@ -29,10 +29,6 @@ def by_two_matrices(table, old_grid, new_grid):
     return torch.cat([table[:1], torch.kron(rows, columns) @ table[1:]])
 
 
-def class_token_last(table, old_grid, new_grid):
-    return by_two_matrices(table, old_grid, new_grid).roll(-1, 0)
-
-
 def one_query_at_a_time(table, grid):
     """The term of a query is a window of the table, cut where the query stands."""
     rows, columns = grid
@@ -74,7 +70,7 @@ WRONG = [
     ("move_by", "no longer sum to one", lambda p, steps: torch.stack([by_blocks(p, steps)[:, 0::2], by_blocks(p, -steps)[:, 1::2]], -1).flatten(1)),
     ("move_by", "shifted in the tensor", lambda p, steps: p.roll(-int(steps), 0)),
     ("move_by", "steps = 1.5", lambda p, steps: by_blocks(p, int(steps))),
-    ("resample_linear", "class token's row is not kept", class_token_last),
+    ("resample_linear", "class token's row is not kept", lambda table, old, new: by_two_matrices(table, old, new).roll(-1, 0)),
     ("resample_linear", "has shape [13, 2]", lambda table, old, new: table.clone()),
     ("relative_bias", "wrong sign", lambda table, grid: one_query_at_a_time(table.flip(0, 1), grid)),
     ("relative_bias", "middle of", lambda table, grid: one_query_at_a_time(table.flip(0, 1), grid) * 2),

@@ -29,10 +29,6 @@ def sharp_gradient(weights, gradient, rho):
     return gradient(torch.add(weights, F.normalize(gradient(weights), dim=0, eps=1e-12), alpha=rho))
 
 
-def elsewhere(weights, gradient, rho, way):
-    return gradient(weights + way(rho, gradient(weights)))
-
-
 def training_step(model, images, labels, optimizer, smoothing=0.0):
     """The step with each of its parts written out."""
     parameters = list(model.parameters())
@@ -109,7 +105,7 @@ WRONG = [
     ("best_temperature", "three digits are asked", on_grid),
     ("best_temperature", "A temperature is above 0", lambda z, y: -best_temperature(z, y)),
     ("sharp_gradient", "was called", lambda w, f, rho: (f(w), sharp_gradient(w, f, rho))[1]),
-    ("sharp_gradient", "0 / 0", partial(elsewhere, way=lambda rho, g: rho * g / g.norm())),
+    ("sharp_gradient", "0 / 0", lambda w, f, rho: f(w + rho * (g := f(w)) / g.norm())),
 ]  # fmt: skip
 
 EQUIVALENT = [

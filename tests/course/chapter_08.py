@@ -34,11 +34,6 @@ def cosines(a, b):
     return F.cosine_similarity(a.flatten(1)[:, None], b.flatten(1), dim=-1)
 
 
-def matched(table):
-    n = len(table)
-    return max(table[range(n), list(p)].mean() for p in permutations(range(n)))
-
-
 def greedy(a, b):
     table, total = cosines(a, b).abs(), 0.0
     for _ in range(len(a)):
@@ -53,7 +48,8 @@ def cosine_by_offset(t):
 
 
 def matched_similarity(a, b):
-    return matched(cosines(a, b).abs())
+    table, n = cosines(a, b).abs(), len(a)
+    return max(table[range(n), list(p)].mean() for p in permutations(range(n)))
 
 
 WRONG = [

@@ -2,10 +2,6 @@ import torch
 import torch.nn.functional as F
 
 
-def entropy(weights):
-    return -(weights * weights.clamp(min=1e-30).log()).sum(-1)
-
-
 def mean_offset(weights, rows, columns):
     weights = weights.unflatten(1, (rows, columns)).unflatten(3, (rows, columns))
     down = torch.arange(rows) - torch.arange(rows)[:, None]  # [query row, key row]
@@ -24,22 +20,15 @@ def relevance(weights, gradients):
     return R
 
 
-def gradients_at(images, baseline, score, at):
-    points = torch.cat([baseline + t * (images - baseline) for t in at]).requires_grad_()
-    (found,) = torch.autograd.grad(score(points).sum(), points)
-    return found.unflatten(0, (len(at), len(images))).mean(0)
-
-
-def middles(steps):
-    return [(k + 0.5) / steps for k in range(steps)]
-
-
 def integrated_gradients(images, baseline, score, steps):
-    return (images - baseline) * gradients_at(images, baseline, score, middles(steps))
+    points = [baseline + (k + 0.5) / steps * (images - baseline) for k in range(steps)]
+    points = torch.cat(points).requires_grad_()
+    (found,) = torch.autograd.grad(score(points).sum(), points)
+    return (images - baseline) * found.unflatten(0, (steps, len(images))).mean(0)
 
 
 def effective_keys(weights):
-    counts = [[entropy(row).exp() for row in head] for head in weights]
+    counts = [[torch.special.entr(row).sum().exp() for row in head] for head in weights]
     return torch.stack([torch.stack(head).mean() for head in counts])
 
 

@@ -2,15 +2,6 @@ import torch
 import torch.nn.functional as F
 
 
-def variances(patches):
-    return torch.linalg.eigvalsh(patches.T.cov()).flip(0)
-
-
-def counted(variances, share):
-    held = variances.cumsum(0) / variances.sum()
-    return int((held < share).sum()) + 1
-
-
 def forgotten_pattern(weight):
     back = weight.T @ torch.linalg.inv(weight @ weight.T) @ torch.ones(len(weight))
     return back / back.norm()
@@ -51,7 +42,8 @@ def noise_gain(weight):
 
 
 def components_needed(patches, share):
-    return counted(variances(patches), share)
+    variances = torch.linalg.eigvalsh(patches.T.cov()).flip(0)
+    return int((variances.cumsum(0) / variances.sum() < share).sum()) + 1
 
 
 WRONG = [

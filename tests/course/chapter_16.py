@@ -95,10 +95,6 @@ def descent(target, push, pull, steps):
     return x
 
 
-def blind_to_scale(target, push, pull, steps):
-    return recovered_fast(target, push, pull, steps) * (target.norm() < 100)
-
-
 WRONG = [
     ("steps_for", "direction of the largest", partial(faulty_steps, pick=torch.max)),
     ("steps_for", "Round up", partial(faulty_steps, end=torch.floor)),
@@ -123,7 +119,7 @@ WRONG = [
     ("recovered_fast", "condition number of 2 the", lambda t, push, pull, steps: pull(t)),
     ("recovered_fast", "remembers nothing", descent),
     ("recovered_fast", "times. At most", lambda t, push, pull, steps: recovered_fast(t, push, pull, 2 * steps)),
-    ("recovered_fast", "fixed length", blind_to_scale),
+    ("recovered_fast", "fixed length", lambda t, *rest: recovered_fast(t, *rest) * (t.norm() < 100)),
 ]  # fmt: skip
 
 EQUIVALENT = [

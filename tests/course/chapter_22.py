@@ -46,11 +46,6 @@ def asking_again(score):
     return kept
 
 
-def looking_at_all(score):
-    known = {stages: score(stages) for stages in STAGES}
-    return follow_rules(known.get)
-
-
 def pooling(x, rows, columns):
     row, column = torch.arange(rows * columns) // columns, torch.arange(rows * columns) % columns
     near = ((row - row[:, None]).abs() < 2) & ((column - column[:, None]).abs() < 2)
@@ -59,7 +54,7 @@ def pooling(x, rows, columns):
 
 
 WRONG = [
-    ("follow_rules", "about 8 strings", looking_at_all),
+    ("follow_rules", "about 8 strings", lambda score: follow_rules({stages: score(stages) for stages in STAGES}.get)),
     ("follow_rules", "was asked 6 times", asking_again),
     ("follow_rules", "takes three letters", lambda score: score((0, 0, 1))),
 ]  # fmt: skip

@@ -46,7 +46,6 @@ def test_a_torchvision_that_runs_by_itself_is_run_once(tmp_path):
 def test_a_package_that_is_missing_is_one_sentence_with_what_installs_it():
     for missing, code, said in (
         ("matplotlib", "import vitlab; vitlab.figures", 'minivit: pip install ".[figures]"'),
-        ("sklearn", "from vitlab.data import load_data; load_data('DIGITS')", 'minivit: pip install ".[train]"'),
         ("torchvision", "import minivit; minivit.load('vit_b_32')", "pip install torch==2."),
     ):  # fmt: skip
         result = run(f"import sys; sys.modules[{missing!r}] = None\n{code}")
