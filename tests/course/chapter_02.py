@@ -47,15 +47,11 @@ def share_of_the_symmetric_part(w_q, w_k):
 
 
 def grouped_query_attention(x, w_q, w_kv, w_out, heads):
-    d_head = x.shape[-1] // heads
-    groups = w_kv.shape[-1] // (2 * d_head)
-    output = 0
-    for head in range(heads):
-        own = torch.arange(head * d_head, (head + 1) * d_head)
-        shared = torch.arange(d_head) + head * groups // heads * d_head
-        k, v = (x @ w_kv[:, shared + part * groups * d_head] for part in range(2))
-        output = output + F.scaled_dot_product_attention(x @ w_q[:, own], k, v) @ w_out[own]
-    return output
+    """Torch itself shares keys and values among heads."""
+    sizes = (-1, x.shape[-1] // heads)
+    q, kv = ((x @ w).unflatten(-1, sizes).transpose(1, 2) for w in (w_q, w_kv))
+    z = F.scaled_dot_product_attention(q, *kv.chunk(2, dim=1), enable_gqa=True)
+    return z.transpose(1, 2).flatten(2) @ w_out
 
 
 def multi_head(x, w_qkv, w_out, heads):

@@ -18,10 +18,10 @@ from vitlab.data.photographs import crops
 from vitlab.instruments import low_pass
 
 
-def same(names, model, other, images, **more):
+def same(names, model, other, images):
     """Those measurements say the same of both models, to rounding."""
     for name in names:
-        before, after = (outcome(name, vit, images, **more) for vit in (model, other))
+        before, after = (outcome(name, vit, images) for vit in (model, other))
         assert before == pytest.approx(after, abs=1e-6), name
 
 

@@ -9,9 +9,9 @@ from tests.parity import close, random
 from vitlab.inversion import EmbeddingInverse, PatchPrior
 
 
-def embedding(dim, patch=(2, 4), channels=3):
+def embedding(dim):
     """From patches of 24 numbers, random in every number."""
-    layer = PatchEmbedding(patch, dim, channels).double().requires_grad_(False)
+    layer = PatchEmbedding((2, 4), dim, 3).double().requires_grad_(False)
     layer.projection.weight.copy_(random(*layer.projection.weight.shape, seed=1))
     layer.projection.bias.copy_(random(dim, seed=2))
     return layer

@@ -18,9 +18,9 @@ def linear(w):
     return model
 
 
-def small(**changes):
-    changes = {"dim": 12, "heads": 3, "depth": 2, "image_size": (8, 12)} | changes
-    return draw(minivit.create("vit_8px", **changes).double().eval())
+def small():
+    sizes = {"dim": 12, "heads": 3, "depth": 2, "image_size": (8, 12)}
+    return draw(minivit.create("vit_8px", **sizes).double().eval())
 
 
 def test_blur_and_views_are_those_of_libraries():

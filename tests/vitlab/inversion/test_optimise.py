@@ -84,8 +84,8 @@ def test_gradient_descent_takes_the_steps_of_the_formula_with_torchvisions_blur(
     torch.testing.assert_close(found.input_distance.float(), torch.stack(expected, 1))
 
 
-def vit(**changes):
-    return made("vit_8px", dim=24, depth=2, heads=3, **changes)
+def vit():
+    return made("vit_8px", dim=24, depth=2, heads=3)
 
 
 PICTURES = torch.rand(3, 1, 8, 8, generator=torch.Generator().manual_seed(5), dtype=torch.float64)

@@ -81,9 +81,9 @@ MODELS = {
 }
 
 
-def model_of(kind, scale=0.1, **changes):
+def model_of(kind, scale=0.1):
     name, sizes = MODELS[kind]
-    return made(name, scale, **sizes | changes)
+    return made(name, scale, **sizes)
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -51,11 +51,11 @@ def power_cut(run):
     raise EOFError("the power went")
 
 
-def broken_off(at_step, step, folder, model=None, recipe=RECIPE, **options):
+def broken_off(at_step, step, folder, model=None, recipe=RECIPE):
     """A training that ends before a step."""
     at_step(step, power_cut)
     with pytest.raises(EOFError):
-        train(model or tiny(), bright_or_dark(), recipe, out=folder, save_every=0, **options)
+        train(model or tiny(), bright_or_dark(), recipe, out=folder, save_every=0)
     at_step(-1, power_cut)
 
 

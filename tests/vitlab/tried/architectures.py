@@ -146,9 +146,9 @@ def of_mvitv2(**sizes):
     return mvitv2.MultiScaleVit(mvitv2.MultiScaleVitCfg(**sizes), img_size=64, num_classes=5)
 
 
-def rows(pattern, middle, end, depth=2):
+def rows(pattern, middle, end):
     """Blocks, and the stream before and between their branches."""
-    blocks = tuple(pattern.format(i) for i in range(depth))
+    blocks = tuple(pattern.format(i) for i in range(2))
     stream = tuple(name for block in blocks for name in (block, f"{block}.{middle}"))
     return {"blocks": blocks, "stream": (*stream, end)}
 
@@ -229,9 +229,9 @@ def cls_and_mean(base, patches):
     return end
 
 
-def mean_of(base, patches=1):
+def mean_of(base):
     """Normalises the mean of the patches."""
-    return lambda m, x: m.classifier(getattr(m, base).pooler.layernorm(x[:, patches:].mean(1)))
+    return lambda m, x: m.classifier(getattr(m, base).pooler.layernorm(x[:, 1:].mean(1)))
 
 
 def clip_positions(extra):

@@ -16,13 +16,12 @@ def close(found: Tensor, known: Tensor, rtol: float = 1e-4, atol: float = 1e-5) 
     torch.testing.assert_close(found.double(), known.double(), rtol=rtol, atol=atol)
 
 
-def heard(model: nn.Module, images: Tensor, tried: Tried, edit=None) -> list[Tensor]:
-    """The attention weights by hand, all or those between as many queries as keys."""
-    with by_hand.softmaxes(len(images), edit) as seen:
+def heard(model: nn.Module, images: Tensor, tried: Tried) -> list[Tensor]:
+    """The attention weights by hand."""
+    with by_hand.softmaxes(len(images)) as seen:
         output = model(images)
-    if edit is None:
-        plain = model(images)  # with torch's own kernels
-        close(by_hand.first(tried.answer(output)), by_hand.first(tried.answer(plain)), 1e-3, 1e-4)
+    plain = model(images)  # with torch's own kernels
+    close(by_hand.first(tried.answer(output)), by_hand.first(tried.answer(plain)), 1e-3, 1e-4)
     return [by_head(w, images) for i, w in enumerate(seen) if i not in tried.others]
 
 
