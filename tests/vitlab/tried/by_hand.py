@@ -116,10 +116,9 @@ def spread(weights: Tensor, side: int, window: int, shift: int) -> Tensor:
     per_image = weights.unflatten(0, (-1, len(windows)))
     full = torch.zeros(len(per_image), weights.shape[1], side**2, side**2)
     for i, tokens in enumerate(windows):
-        for a, query in enumerate(tokens):
-            for b, key in enumerate(tokens):
-                if query >= 0 and key >= 0:
-                    full[:, :, query, key] = per_image[:, i, :, a, b]
+        real = tokens >= 0
+        inside = tokens[real]
+        full[:, :, inside[:, None], inside] = per_image[:, i][..., real, :][..., real]
     return full
 
 
