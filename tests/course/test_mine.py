@@ -104,7 +104,7 @@ def test_the_books_solution_fills_a_piece_and_never_replaces_the_readers(file, c
     assert file.read_text() == text
 
 
-def test_without_a_piece_of_the_readers_a_new_file_is_the_books(file, capsys):
+def test_without_a_piece_of_the_readers_a_new_file_is_the_books(file):
     mine.load()
     assert file.read_text() == pieces.BOOK
 

@@ -61,7 +61,7 @@ def test_pages_and_what_they_load_take_40_megabytes_and_downloads_are_asked_for(
     assert sum(f.stat().st_size for f in files if f not in taken and f.suffix not in data) < 40e6
 
 
-def test_the_type_of_the_pages_comes_with_them_and_has_no_name_that_is_reserved(trees):
+def test_the_type_of_the_pages_comes_with_them_and_has_no_name_that_is_reserved():
     sheet = (SITE / "_static/fonts.css").read_text("utf-8")
     found = re.findall(r"base64,([^)]+)", sheet)
     fonts = [TTFont(io.BytesIO(base64.b64decode(text))) for text in found]

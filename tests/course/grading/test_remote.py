@@ -80,7 +80,7 @@ def test_what_a_function_does_to_its_process_costs_one_line(function, said, tmp_
     assert all(path.stat().st_size <= 2**24 for path in tmp_path.iterdir())
 
 
-def test_changes_to_the_checks_end_with_the_call(monkeypatch):
+def test_changes_to_the_checks_end_with_the_call():
     def patches(x):
         Attempt.expect = Attempt.expect_close = lambda *a, **k: None
         torch.allclose = lambda *a, **k: True

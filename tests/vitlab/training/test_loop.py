@@ -208,7 +208,7 @@ def test_what_is_not_finite_stops_with_advice_and_keeps_the_last_state(tmp_path,
     train(tiny(), data, RECIPE, out=tmp_path, resume=True)
 
 
-def test_weights_that_are_not_finite_are_not_kept_and_a_gradient_never_reaches_them(monkeypatch):
+def test_weights_that_are_not_finite_are_not_kept_and_a_gradient_never_reaches_them():
     model = tiny()
     model.head.weight.register_hook(lambda grad: grad * float("inf"))
     with pytest.raises(FloatingPointError, match="gradient is not finite"):
