@@ -59,11 +59,6 @@ def faulty_step(model, images, labels, optimizer, smoothing=0.0, leave="", after
     return F.cross_entropy(model(images), labels).item() if after else cost.item()
 
 
-def on_grid(logits, labels):
-    grid = torch.arange(1, 4000) * 0.005
-    return min(grid.tolist(), key=lambda t: F.cross_entropy(logits / t, labels).item())
-
-
 def from_table(a, b, quantiles):
     """With a quantile of a table, by the number of seeds."""
     d = (a - b).tolist()
@@ -102,7 +97,7 @@ WRONG = [
     ("best_temperature", "as if nothing needed correcting", lambda z, y: 1.0),
     ("best_temperature", "own guesses", lambda z, y: best_temperature(z, z.argmax(1))),
     ("best_temperature", "The mean cross-entropy is", partial(best_temperature, steps=2)),
-    ("best_temperature", "three digits are asked", on_grid),
+    ("best_temperature", "three digits are asked", lambda z, y: min((torch.arange(1, 4000) * 0.005).tolist(), key=lambda t: F.cross_entropy(z / t, y).item())),
     ("best_temperature", "A temperature is above 0", lambda z, y: -best_temperature(z, y)),
     ("sharp_gradient", "was called", lambda w, f, rho: (f(w), sharp_gradient(w, f, rho))[1]),
     ("sharp_gradient", "0 / 0", lambda w, f, rho: f(w + rho * (g := f(w)) / g.norm())),

@@ -15,21 +15,6 @@ def share_in_span(filters, pictures):
     return inside.square().sum(1) / x.square().sum(1)
 
 
-def pairs_of(table):
-    rows, columns, _ = table.shape
-    down, across = (n - (torch.arange(2 * n - 1) - n + 1).abs() for n in (rows, columns))
-    return (down[:, None] * across).float()
-
-
-def dot_products(table):
-    """By the Fourier transform of the autocorrelation."""
-    rows, columns, _ = table.shape
-    size = (2 * rows - 1, 2 * columns - 1)
-    spectrum = torch.fft.rfft2(table.permute(2, 0, 1), s=size)
-    both = torch.fft.irfft2(spectrum.conj() * spectrum, s=size).sum(0)
-    return both.roll((rows - 1, columns - 1), (0, 1))
-
-
 def cosines(a, b):
     return F.cosine_similarity(a.flatten(1)[:, None], b.flatten(1), dim=-1)
 
@@ -43,8 +28,14 @@ def greedy(a, b):
     return total / len(a)
 
 
-def cosine_by_offset(t):
-    return dot_products(F.normalize(t, dim=-1)) / pairs_of(t)
+def cosine_by_offset(table):
+    """By the Fourier transform of the autocorrelation."""
+    rows, columns, _ = table.shape
+    size = (2 * rows - 1, 2 * columns - 1)
+    spectrum = torch.fft.rfft2(F.normalize(table, dim=-1).permute(2, 0, 1), s=size)
+    both = torch.fft.irfft2(spectrum.conj() * spectrum, s=size).sum(0)
+    down, across = (n - (torch.arange(2 * n - 1) - n + 1).abs() for n in (rows, columns))
+    return both.roll((rows - 1, columns - 1), (0, 1)) / (down[:, None] * across)
 
 
 def matched_similarity(a, b):
