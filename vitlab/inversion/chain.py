@@ -30,7 +30,7 @@ class Chain:
         last = int(at.removeprefix("blocks."))
         self.branches = [b for block in model.blocks[: last + 1] for b in branches(block, mask)]
         model.blocks = nn.ModuleList()
-        self.model, self.embed, self.dtype = model, model.tokens, dtype
+        self.embed, self.dtype = model.tokens, dtype
         stem, size = model.patch_embedding, pair(model.config.image_size)
         self.stem = StemInverse(stem, size) if isinstance(stem, ConvStem) else None
         self._embedded: tuple[Tensor, Tensor] | None = None  # of the last directions
@@ -55,26 +55,25 @@ class Chain:
         moved: Tokens | None = None,
         along: Float[Tensor, "tokens dim k"] | None = None,
         doubt: float = 0.0,
-    ) -> tuple[Tokens, Float[Tensor, "tokens dim m"]]:
-        """The tokens of one image at a level, and how fast they go along directions from it.
+    ) -> Float[Tensor, "tokens dim m"]:
+        """How fast the tokens of one image at a level go along directions from it.
 
         After the first block ``moved`` is added, and ``along`` are directions there: m is n + k.
         ``doubt`` is for a convolutional stem, whose ReLUs are lines.
         """
         if self.stem is not None:
             pace = self.stem.push(image, directions, doubt)
-        elif self._embedded is None or self._embedded[0] is not directions:
-            pace = _each(linearise(self.embed, image).push, directions)
-            pace = pace.permute(1, 2, 0).contiguous()
-            self._embedded = directions, pace
         else:
+            if self._embedded is None or self._embedded[0] is not directions:
+                pace = _each(linearise(self.embed, image).push, directions)
+                self._embedded = directions, pace.permute(1, 2, 0).contiguous()
             pace = self._embedded[1]
-        states = self.states(image, level, moved)
-        for k, (branch, x) in enumerate(zip(self.branches[:level], states, strict=False), 1):
+        states = zip(self.branches[:level], self.states(image, level, moved), strict=False)
+        for k, (branch, x) in enumerate(states, 1):
             pace = push(branch, x, pace)
             if k == FREED and along is not None:
                 pace = torch.cat([pace, along], 2)
-        return states[-1], pace
+        return pace
 
 
 def ties(branch: Branch) -> bool:

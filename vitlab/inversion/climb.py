@@ -91,15 +91,13 @@ class Climb:
         self, tokens: Tokens, pictures: Images, order: Tensor, guess: Images | None = None
     ) -> tuple[Tensor, Tensor]:
         """Reads what a guess misses of patches off their tokens, at places in this order."""
-        rows, wanted = list[Tensor](), list[Tensor]()
+        missing = pictures if guess is None else pictures - guess
+        patches = patchify(missing, self.config.patch_size).take_along_dim(order[..., None], 1)
+        rows = list[Tensor]()
         for batch in torch.arange(len(pictures)).split(BATCH):
-            before = None if guess is None else guess[batch]
-            missing = pictures[batch] if before is None else pictures[batch] - before
-            chosen = order[batch, :, None]
-            rows.append(self._features(tokens[batch], before).take_along_dim(chosen, 1))
-            patches = patchify(missing, self.config.patch_size)
-            wanted.append(patches.take_along_dim(chosen, 1))
-        return ridge(torch.cat(rows).flatten(0, 1), torch.cat(wanted).flatten(0, 1), RIDGE)
+            features = self._features(tokens[batch], None if guess is None else guess[batch])
+            rows.append(features.take_along_dim(order[batch, :, None], 1))
+        return ridge(torch.cat(rows).flatten(0, 1), patches.flatten(0, 1), RIDGE)
 
     def _features(self, tokens: Tokens, guess: Images | None) -> Tensor:
         """What a patch is read off: [batch, places, features]."""
@@ -126,49 +124,42 @@ class Climb:
 
         The last 2 ``steps`` are along all directions of the pixels, those before along a quarter.
         """
-        starts = self.guess(tokens).split(1)
-        parts = zip(starts, tokens.float().split(1), strict=True)
-        last = len(self.chain.branches)
-        return torch.cat([self.nearer(start, target, last, steps) for start, target in parts])
+        parts = zip(self.guess(tokens).split(1), tokens.float().split(1), strict=True)
+        return torch.cat([self.nearer(*part, len(self.chain.branches), steps) for part in parts])
 
     def nearer(
         self, start: Images, target: Tokens, level: int, steps: int, weights: Tensor | None = None
     ) -> Images:
         """An image whose tokens at a level are nearer to these than those of ``start``."""
-        weights = start.new_ones(target.shape[1], 1) if weights is None else weights
-        still = torch.zeros_like(target)
-        return self._steps(start, still, target, level, steps, weights, 0)[0]
+        return self.freed(start, None, target, level, steps, weights)[0]
 
+    @torch.no_grad()
     def freed(
-        self, start: Images, moved: Tokens, target: Tokens, level: int, steps: int
+        self,
+        start: Images,
+        moved: Tokens | None,
+        target: Tokens,
+        level: int,
+        steps: int,
+        weights: Tensor | None = None,
     ) -> tuple[Images, Tokens]:
         """Such an image, and what its tokens after the first block are to be moved by.
 
         Where the first block folds, a patch may have no way down to the one sought. Those tokens
-        that fit worst are therefore unknowns of their own there.
+        that fit worst are therefore unknowns of their own there, unless ``moved`` is None.
         """
-        free = FREE if self.first is not None and level > FREED else 0
-        return self._steps(start, moved, target, level, steps, start.new_ones(1, 1), free)
-
-    @torch.no_grad()
-    def _steps(
-        self,
-        start: Images,
-        moved: Tokens,
-        target: Tokens,
-        level: int,
-        steps: int,
-        weights: Tensor,
-        free: int,
-    ) -> tuple[Images, Tokens]:
+        free = 0 if moved is None or self.first is None or level <= FREED else FREE
+        moved = torch.zeros_like(target) if moved is None else moved
+        weights = start.new_ones(1, 1) if weights is None else weights
         chain, whiten = self.chain, self.whiten[level].to(start)
         scale, directions = self.scale.to(start), self.directions.to(start)
         n = len(scale)
 
-        def missing(tokens: Tokens) -> Tensor:
+        def missing(image: Images, moved: Tokens) -> Tensor:
+            tokens = chain.states(image, level, moved)[-1]
             return weights * ((target - tokens)[0] @ whiten)
 
-        worst = missing(chain.states(start, level, moved)[-1]).norm(dim=1).topk(free).indices
+        worst = missing(start, moved).norm(dim=1).topk(free).indices
         places = torch.eye(target.shape[1]).to(start)[worst]  # [free, tokens]
         unit = REACH * torch.linalg.inv(self.whiten[FREED].to(start))
         along = torch.einsum("kt,ed->tdke", places, unit).flatten(2)
@@ -177,19 +168,16 @@ class Climb:
         def at(z: Tensor) -> tuple[Images, Tokens]:
             return start + (scale @ z[:n]).view_as(start), moved + along @ z[n:]
 
-        def states(z: Tensor) -> Tokens:
-            image, by = at(z)
-            return chain.states(image, level, by)[-1]
-
         coarse = directions[: n // COARSE]
         for some, number in (coarse, steps - FINE), (directions, min(steps, FINE)):
             for _ in range(number):
                 image, by = at(z)
-                doubt = (missing(states(z)).square().mean().sqrt() / self.typical).clamp(max=1)
-                tokens, jacobian = chain.jacobian(image, level, some, by, along, doubt.item())
-                jacobian = (weights[..., None] * (whiten.mT @ jacobian)).flatten(0, 1)
-                gram, r = jacobian.mT @ jacobian, missing(tokens)
-                noise = DAMPING * r.square().mean().sqrt()
+                r = missing(image, by)
+                size = r.square().mean().sqrt()
+                doubt = (size / self.typical).clamp(max=1).item()
+                pace = whiten.mT @ chain.jacobian(image, level, some, by, along, doubt)
+                jacobian = (weights[..., None] * pace).flatten(0, 1)
+                gram, noise = jacobian.mT @ jacobian, DAMPING * size
                 slope = jacobian.mT @ r.flatten() / noise**2 - torch.cat([z[: len(some)], z[n:]])
                 gram = gram / noise**2
                 gram.diagonal().add_(1)
@@ -197,7 +185,7 @@ class Climb:
                 step = torch.cat([step[: len(some)], z.new_zeros(n - len(some)), step[len(some) :]])
 
                 def cost(z: Tensor, noise: Tensor = noise) -> Tensor:
-                    misfit = missing(states(z)) / noise
+                    misfit = missing(*at(z)) / noise
                     return misfit.square().sum() + z.square().sum()
 
                 length, before = 1.0, cost(z)

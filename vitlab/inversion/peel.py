@@ -179,7 +179,7 @@ class Peel:
         directions = torch.eye(image.numel()).to(image).view(-1, *image.shape[1:])
         error, last = self._error(image), len(self.chain.branches)
         for chain in (self.climb.chain, self.chain, self.chain):
-            _, pace = chain.jacobian(image.to(chain.dtype), last, directions.to(chain.dtype))
+            pace = chain.jacobian(image.to(chain.dtype), last, directions.to(chain.dtype))
             jacobian = pace.flatten(0, 1).double()
             small = SMALL * torch.linalg.matrix_norm(jacobian) * torch.eye(image.numel()).to(image)
             q, triangle = torch.linalg.qr(torch.cat([jacobian, small]))
