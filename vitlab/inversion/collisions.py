@@ -137,9 +137,7 @@ def _sign(function: Operator, x: Tensor) -> float:
 
 
 def hidden_directions(
-    function: Operator,
-    x: Float[Tensor, "1 *shape"],
-    where: Bool[Tensor, "1 *shape"] | None = None,
+    function: Operator, x: Float[Tensor, "1 *shape"], where: Bool[Tensor, "1 *shape"] | None = None
 ) -> Float[Tensor, "directions *shape"]:
     """An orthonormal basis of the null space of a function's Jacobian, or its part in a window.
 

@@ -51,9 +51,8 @@ class EmbeddingInverse:
         projection = embedding.projection
         weight = projection.weight.detach().flatten(1).double()  # [d, n]
         self.patch_size: Size = projection.kernel_size  # type: ignore[assignment]
-        self.bias = weight.new_zeros(len(weight))
-        if projection.bias is not None:
-            self.bias = projection.bias.detach().double()
+        bias = projection.bias
+        self.bias = weight.new_zeros(len(weight)) if bias is None else bias.detach().double()
         u, self.values, vt = torch.linalg.svd(weight)
         self.rank = rank_of(self.values, weight.shape)
         self.seen, self.unseen = vt[: self.rank], vt[self.rank :]

@@ -42,13 +42,10 @@ class Factored:
         self.inverse = torch.linalg.inv(a)  # [dim, tokens, tokens]
         self.rest = torch.eye(self.tokens).to(a) - self.inverse
         h = self.h.mT  # [dim, tokens]
-        blocks = [
-            [self.rest.sum(0), torch.einsum("cst,ct->st", self.rest, h)],
-            [
-                torch.einsum("cst,cs->st", self.rest, h),
-                torch.einsum("cst,cs,ct->st", self.rest, h, h),
-            ],
-        ]
+        right = torch.einsum("cst,ct->st", self.rest, h)
+        left = torch.einsum("cst,cs->st", self.rest, h)
+        both = torch.einsum("cst,cs,ct->st", self.rest, h, h)
+        blocks = [self.rest.sum(0), right], [left, both]
         small = -torch.cat([torch.cat(row, 1) for row in blocks]) / self.dim
         small.diagonal().add_(1)
         self.small = torch.linalg.lu_factor(small)
@@ -66,16 +63,11 @@ class Factored:
     def _norm(self, z: Point, transposed: bool) -> Point:
         """What the norm takes away: each token's mean, and its part along the normed token."""
         ends = torch.cat([z.sum(1), (self.h * z).sum(1)])[:, None]
-        if transposed:
-            ends = torch.linalg.lu_solve(*self.small, ends, adjoint=True)
-        else:
-            ends = torch.linalg.lu_solve(*self.small, ends)
+        ends = torch.linalg.lu_solve(*self.small, ends, adjoint=transposed)
         return (ends[: self.tokens] + ends[self.tokens :] * self.h) / self.dim
 
     def smallest(self, k: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The ``k`` smallest singular values ``s`` with ``J v = s u``: u, s, v, by inverse
-        iteration.
-        """
+        """The ``k`` smallest singular values, ``J v = s u``: u, s, v, by inverse iteration."""
         v = random_like(self.h.new_empty(k, *self.h.shape))
         for _ in range(ROUNDS):
             u, _ = _orthonormal(torch.stack([self.solve_transposed(each) for each in v]))
@@ -119,11 +111,7 @@ def newton(branch: Branch, y: Tokens, x: Tokens) -> tuple[Tokens, float]:
 
 @torch.no_grad()
 def solutions(
-    branch: Branch,
-    y: Tokens,
-    start: Tokens,
-    distance: Callable[[Tokens], float],
-    most: int,
+    branch: Branch, y: Tokens, start: Tokens, distance: Callable[[Tokens], float], most: int
 ) -> list[Tokens]:
     """Solutions ``x`` of ``x + f(x) = y`` for one image, after ``most`` starts.
 

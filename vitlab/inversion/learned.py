@@ -52,7 +52,7 @@ class TokenInverse:
         self.branch, self.maps = branch, list[tuple[Tensor, Tensor]]()
         held = len(x) // HELD_OUT
         for _ in range(1 + ROUNDS):
-            self.maps.append(ridge(self._features(y[held:]), x[held:], RIDGE))
+            self.maps.append(ridge(self._features(y[held:], self.maps), x[held:], RIDGE))
         error = x[:held] - self(y[:held])
         covariance = (error.mT @ error / held).double()
         covariance.diagonal().add_(FLOOR * covariance.diagonal().mean())
@@ -62,9 +62,9 @@ class TokenInverse:
         matrix, constant = self.maps[-1]
         return self._features(y, self.maps[:-1]) @ matrix + constant
 
-    def _features(self, y: Rows, maps: list[tuple[Tensor, Tensor]] | None = None) -> Tensor:
+    def _features(self, y: Rows, maps: list[tuple[Tensor, Tensor]]) -> Tensor:
         features = y
-        for matrix, constant in self.maps if maps is None else maps:
+        for matrix, constant in maps:
             x = features @ matrix + constant
             h, mlp = self.branch.norm(x), self.branch.part
             assert isinstance(mlp, MLP)  # for mypy

@@ -13,14 +13,7 @@ from minivit.variants import PostNormBlock
 from minivit.vit import MLP, Block, MultiHeadAttention
 from vitlab.calls import expect, refuse_training
 from vitlab.inversion import solvers
-from vitlab.inversion.solvers import (
-    Batch,
-    Numbers,
-    Preimage,
-    levenberg_marquardt,
-    newton_krylov,
-    solved,
-)
+from vitlab.inversion.solvers import Batch, Numbers, Preimage, solved
 from vitlab.krylov.methods import singular_values
 from vitlab.krylov.products import Operator, linearise, norms, or_one, random_like
 
@@ -76,14 +69,12 @@ class Branch:
         Where rows are alone, each is a small system, and one that fails leaves the others alone.
         """
         if not self.alone:
-            return newton_krylov(lambda x: x + self(x), y, start, steps)
+            return solvers.newton_krylov(lambda x: x + self(x), y, start, steps)
         rows = self.rows(y), self.rows(start)
-        found = levenberg_marquardt(self.by_row, *rows, ROW_STEPS, 1e-3)
-        residual, taken = (
-            part.view(len(y), -1).amax(1) for part in (found.residual, found.iterations)
-        )
-        x = self.tokens(found.x, y)
-        return Preimage(x, residual, taken, residual <= solved(y.dtype))
+        found = solvers.levenberg_marquardt(self.by_row, *rows, ROW_STEPS, 1e-3)
+        of_rows = found.residual, found.iterations
+        residual, taken = (numbers.view(len(y), -1).amax(1) for numbers in of_rows)
+        return Preimage(self.tokens(found.x, y), residual, taken, residual <= solved(y.dtype))
 
 
 def branches(block: nn.Module, mask: Tensor | None = None) -> list[Branch]:
@@ -134,7 +125,7 @@ def invert_residual(
     ratio = residuals[last, entries] / residuals[last // 2, entries]
     rate = torch.where(last > 1, ratio ** (1 / (last - last // 2)), torch.nan)
     if failed.any():
-        root = newton_krylov(lambda x: x + branch(x), y[failed], x[failed], newton)
+        root = solvers.newton_krylov(lambda x: x + branch(x), y[failed], x[failed], newton)
         x[failed], residual[failed] = root.x, root.residual
         last[failed] += root.iterations
     return ResidualPreimage(x, residual, last, residual <= solved(y.dtype), rate, failed)
@@ -191,9 +182,9 @@ def invert_block(
     near = [] if start is None else [start]
     for branch in ways[:-1] if near else ():
         near.append(near[-1] + branch(near[-1]))
-    for i, branch in reversed(list(enumerate(ways))):
+    for branch in reversed(ways):
         if near:
-            inverse = branch.nearest(x, near[i], newton)
+            inverse = branch.nearest(x, near.pop(), newton)
         else:
             inverse = undone = invert_residual(branch, x, newton=newton)
             rate, needed = torch.fmax(rate, undone.rate), needed | undone.newton

@@ -176,7 +176,7 @@ def _states(model: ViT, start: Images | None, tokens: Tokens, last: int) -> dict
 
 
 def to_pixels(
-    model: ViT | Mixer, at: str, tokens: Tokens, starts: int, steps: int, near: Images | None = None
+    model: ViT | Mixer, at: str, tokens: Tokens, starts: int, steps: int, near: Images | None
 ) -> Images:
     """Finds the images whose tokens after ``at`` are these, by L-BFGS from the best start."""
     guesses = linear_guess(model, at, tokens) if near is None else near.to(tokens)
