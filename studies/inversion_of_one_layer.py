@@ -42,7 +42,7 @@ def layer(model: Any, part: str, side: int = CORNER) -> Operator:
     return through
 
 
-def descend(function: Operator, images: Tensor, start: Tensor) -> dict[str, Tensor]:
+def descend(function: Operator, images: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
     """Gradient descent on half the squared distance of the outputs, for every step size.
 
     For every image the least number of steps until the output is matched better than the shifted
@@ -63,24 +63,25 @@ def descend(function: Operator, images: Tensor, start: Tensor) -> dict[str, Tens
         x = (x - rate * slope if step < STEPS else x).detach()
     nearest = distance.nan_to_num(torch.inf).view(len(RATES), -1).argmin(0)
     chosen = x.view(len(RATES), *images.shape)[nearest, torch.arange(len(images))]
-    return {"first": first.view(len(RATES), -1).amin(0), "x": chosen}
+    return first.view(len(RATES), -1).amin(0), chosen
 
 
 def search(function: Operator, images: Tensor, start: Tensor, damping: float) -> dict[str, Any]:
     """Gradient descent, then Gauss-Newton, and the errors of images and outputs."""
     y = function(images)
-    began = descend(function, images, start)
-    ended = levenberg_marquardt(function, y, began["x"], STEPS, damping)
+    first, nearest = descend(function, images, start)
+    ended = levenberg_marquardt(function, y, nearest, STEPS, damping)
 
-    def off(x: Tensor) -> dict[str, list[float]]:
-        outputs = norms(function(x) - y) / norms(y)
-        return {"picture": listed(norms(x - images) / norms(images)), "output": listed(outputs)}
+    def off(x: Tensor) -> list[float]:
+        return listed(norms(x - images) / norms(images))
 
     return {
-        "first": [int(k) if k.isfinite() else None for k in began["first"]],
-        "start": off(start),
-        "descent": off(began["x"]),
-        "newton": off(ended.x),
+        "first": [int(k) if k.isfinite() else None for k in first],
+        "descent": {"picture": off(nearest)},
+        "newton": {
+            "picture": off(ended.x),
+            "output": listed(norms(function(ended.x) - y) / norms(y)),
+        },
         "newton_steps": ended.iterations.tolist(),
         "missed": [
             None if residual < REACHED else stationary(function, x[None], target[None])
@@ -104,8 +105,7 @@ def stationary(function: Operator, x: Tensor, y: Tensor) -> dict[str, float]:
         gradient = torch.func.grad(objective)(flat)
         values = torch.linalg.eigvalsh(torch.func.hessian(objective)(flat))
     steepest = torch.linalg.matrix_norm(jacobian(function, x)[0], 2) * norms(function(x) - y)
-    least, largest = listed(values[[0, -1]])
-    return {"gradient": listed(gradient.norm() / steepest)[0], "least": least, "largest": largest}
+    return {"gradient": listed(gradient.norm() / steepest)[0], "least": listed(values[:1])[0]}
 
 
 def undone(model: ViT, images: Tensor, norm: bool) -> list[dict[str, Any]]:
@@ -124,7 +124,6 @@ def undone(model: ViT, images: Tensor, norm: bool) -> list[dict[str, Any]]:
         table.append({
             "own": int(own.sum()),
             "other": int((inverse.converged & ~own).sum()),
-            "fixed_point": int((own & ~inverse.newton).sum()),
             "size": listed(x.square().mean((1, 2)).sqrt()),
             "stretch": listed(lipschitz(branch, x, y, points=3, steps=12)),
         })  # fmt: skip

@@ -29,7 +29,7 @@ ONE = range(1)
 TWO = Recipe(steps=2, batch_size=64)
 # Of each study that measures: rows that together run all of its code, and what makes them short.
 SURVEYS = {
-    "ablations": (["vit without norm", "mixer by gd", "digits", "digits without mlp", "cifar10_mixer"],
+    "ablations": (["vit without norm", "mixer by gd", "digits", "digits without mlp"],
                   dict(SEEDS=ONE, DEPTHS=(1,), RECIPE=TWO, STEPS=2)),
     "block_of_today": (["today", "qk, 3 x", "swiglu at best"], dict(SEEDS=ONE, STEPS=1, RATES=(1e-2, 3e-2))),
     "curvature": (["resnet, tenth", "vit, all, probes", "vit, all, relative", "through training", "cifar10_vit_cls", "hybrid, all, 1 x", "resnet, all, 40 steps"],
