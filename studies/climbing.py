@@ -17,7 +17,7 @@ from torch import Tensor
 from minivit.parts import ConvStem
 from studies.runner.survey import Figures, by_row, over_seeds
 from studies.shared import inputs
-from studies.unwinding import SEARCH, model_and_images, nearness, way
+from studies.unwinding import SEARCH, model_and_images, nearness
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
 from vitlab.inversion import Climb, Unwound, unwind
@@ -46,10 +46,8 @@ def after_a_climb(row: str) -> Figures:
     _, unseen = model_and_images(name, "others")
     known = images.flatten(1)[:, None] == unseen.flatten(1)
     assert not known.all(2).any(), "the others are others"
-    begin = time.process_time()
-    climb = taught(model, source)
-    figures: Figures = {"learned": round(time.process_time() - begin)}
-    double = deepcopy(model).double()
+    climb, double = taught(model, source), deepcopy(model).double()
+    figures: Figures = {}
     parts = {"others": unseen} if source else {"built on": images, "others": unseen}
     for name, some in parts.items():
         if isinstance(double.patch_embedding, ConvStem):  # what is hidden is not looked for
@@ -71,24 +69,21 @@ def from_a_climb(climb: Climb, model: Any, image: Tensor) -> Figures:
         tokens = activation(model, at)(image)
     begin = time.process_time()
     result = unwind(model, tokens, at, start=climb, steps=SEARCH)
-    stages = result.stages
     assert result.start is not None  # for mypy
     return {
         "cpu": round(time.process_time() - begin),
         "climbed": nearness(result.start, image),
         "ended": nearness(result.image, image),
         "exact": bool(result.exact),
-        "way": way(result),
         **solutions(result),
-        "off": [f"{number:.1e}" for stage in stages for number in stage.off],
-        "stopped": "".join(reason for stage in stages for reason in stage.stopped),
+        "stopped": "".join(reason for stage in result.stages for reason in stage.stopped),
     }
 
 
 def solutions(result: Unwound) -> Figures:
     """How many there were of each branch that was undone, and which of them was taken."""
-    stages = result.stages
-    return {name: [n for s in stages for n in getattr(s, name)] for name in ("found", "taken")}
+    ends = "found", "taken"
+    return {end: [n for stage in result.stages for n in getattr(stage, end)] for end in ends}
 
 
 def lost(stem: StemInverse, image: Tensor) -> int:

@@ -61,7 +61,6 @@ def errors(way: Any) -> Figures:
     return {
         "psnr": [round(min(value, FLOAT32), 2) for value in way.psnr.tolist()],
         "ratio": [round(float(f"{value:.4g}"), 4) for value in ratio],
-        "met": way.met,
     }
 
 

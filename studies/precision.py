@@ -37,17 +37,13 @@ def rounded(tokens: Tensor) -> dict[str, Tensor]:
 
 
 def precision(row: str) -> Figures:
-    """Of each image: dB by precision, and how faintly the tokens hold it.
-
-    ``amplified`` is by how much more an error that is alike in all tokens changes the image,
-    relative to its size, than the tokens.
-    """
+    """Of each image: dB by precision, and how faintly the tokens hold it."""
     if row == NAME:
         return embedding()
     model, images = model_and_images(row)
     model, images = model.double(), images[:: -(-len(images) // IMAGES)].double()
     function = activation(model, f"blocks.{len(model.blocks) - 1}")
-    figures: Figures = {"hidden": [], "smallest": [], "amplified": [], "linear": {}, "nearest": {}}
+    figures: Figures = {"hidden": [], "smallest": [], "linear": {}, "nearest": {}}
     for image in images.split(1):
         with torch.no_grad():
             tokens = function(image)
@@ -55,10 +51,8 @@ def precision(row: str) -> Figures:
         u, values, vt = torch.linalg.svd(j, full_matrices=False)
         rank = rank_of(values, j.shape)
         u, values, vt = u[:, :rank], values[:rank], vt[:rank]
-        spread = values.pow(-2).sum().sqrt() / len(j) ** 0.5
         figures["hidden"].append(j.shape[1] - rank)
         figures["smallest"].append((values[-1] / values[0]).item())
-        figures["amplified"].append((spread * tokens.norm() / image.norm()).item())
         for name, given in rounded(tokens).items():
             moved = torch.zeros_like(image)
             for step in range(STEPS):

@@ -15,21 +15,12 @@ import torch
 from torch import Tensor
 
 import minivit
-from minivit.parts import ConvStem
 from studies.runner.survey import Figures, by_row
 from studies.shared import inputs
 from studies.shared.recovery import psnr_of_each, start
 from vitlab.calls import activation
 from vitlab.data.photographs import crops
-from vitlab.inversion import (
-    Told,
-    Unwound,
-    decibels,
-    hidden_directions,
-    invert,
-    noise,
-    unwind,
-)
+from vitlab.inversion import Told, Unwound, decibels, invert, noise, unwind
 from vitlab.krylov import norms
 
 PICTURES = 20
@@ -71,30 +62,20 @@ def unwound(row: str) -> Figures:
 
 
 def led_back(model: Any, images: Tensor) -> Figures:
-    """How near to each image unwinding its last tokens ends, and where it failed."""
+    """How near to each image unwinding its last tokens ends, and how often block by block."""
     model, images = model.double(), images.double()
     at = f"blocks.{len(model.blocks) - 1}"
-    psnr: list[float | None] = []
-    exact = 0
-    ways = Counter[str]()
-    for image in images.split(1):
-        with torch.no_grad():
-            tokens = activation(model, at)(image)
-        result = unwind(model, tokens, at)
-        psnr.append(nearness(result.image, image))
-        exact += int(result.exact)
-        ways[way(result)] += 1
-    figures = {
+    with torch.no_grad():
+        tokens = [activation(model, at)(image) for image in images.split(1)]
+    ways = [unwind(model, one, at) for one in tokens]
+    psnr = [nearness(way.image, image) for way, image in zip(ways, images.split(1), strict=True)]
+    return {
         "pictures": len(psnr),
-        "exact": exact,
+        "exact": sum(int(way.exact) for way in ways),
         "enough": sum(near is None or near >= ENOUGH for near in psnr),  # none: no error at all
         "psnr": psnr,
-        "ways": dict(ways),
+        "ways": Counter("block by block" for way in ways if straight(way)),
     }
-    if isinstance(model.patch_embedding, ConvStem):  # closed ReLUs may hide directions of an image
-        hidden = (hidden_directions(model.patch_embedding, image) for image in images.split(1))
-        figures["hidden"] = [len(directions) for directions in hidden]
-    return figures
 
 
 def nearness(found: Tensor, image: Tensor) -> float | None:
@@ -103,18 +84,11 @@ def nearness(found: Tensor, image: Tensor) -> float | None:
     return round(near, 1) if math.isfinite(near) else None
 
 
-def way(result: Unwound) -> str:
-    """How unwinding one image ended, and what failed before."""
-    stages = result.stages
-    astray = [s for s in stages if s.error > (result.tolerance if "pixels" in s.name else 1e-8)]
-    last = stages[-1].name if result.exact else "nowhere"
-    if not astray:
-        return "block by block"
-    if reasons := [reason for stage in stages for reason in stage.stopped]:
-        return f"{reasons[0]}, then {last}"
-    first = astray[0].name
-    what = "other tokens" if "pixels" in first else f"no way through {first}"
-    return f"{what}, then {last}"
+def straight(way: Unwound) -> bool:
+    """Whether no stage of unwinding one image went astray."""
+    return not any(
+        stage.error > (way.tolerance if "pixels" in stage.name else 1e-8) for stage in way.stages
+    )
 
 
 def by_descent(row: str) -> Figures:
@@ -125,7 +99,6 @@ def by_descent(row: str) -> Figures:
     return {
         "psnr": [round(value, 2) for value in way.psnr.tolist()],
         "start": psnr_of_each(start(images), images),
-        "met": way.met,
     }
 
 
