@@ -72,17 +72,14 @@ def search(function: Operator, images: Tensor, start: Tensor, damping: float) ->
     first, nearest = descend(function, images, start)
     ended = levenberg_marquardt(function, y, nearest, STEPS, damping)
 
-    def off(x: Tensor) -> list[float]:
-        return listed(norms(x - images) / norms(images))
+    def off(x: Tensor) -> Tensor:
+        return norms(x - images) / norms(images)
 
     return {
         "first": [int(k) if k.isfinite() else None for k in first],
         "descent": {"picture": off(nearest)},
-        "newton": {
-            "picture": off(ended.x),
-            "output": listed(norms(function(ended.x) - y) / norms(y)),
-        },
-        "newton_steps": ended.iterations.tolist(),
+        "newton": {"picture": off(ended.x), "output": norms(function(ended.x) - y) / norms(y)},
+        "newton_steps": ended.iterations,
         "missed": [
             None if residual < REACHED else stationary(function, x[None], target[None])
             for x, target, residual in zip(ended.x, y, ended.residual, strict=True)
@@ -90,7 +87,7 @@ def search(function: Operator, images: Tensor, start: Tensor, damping: float) ->
     }
 
 
-def stationary(function: Operator, x: Tensor, y: Tensor) -> dict[str, float]:
+def stationary(function: Operator, x: Tensor, y: Tensor) -> dict[str, Tensor]:
     """Derivatives of half the squared distance where a search ended.
 
     The gradient's norm, over the output distance and the largest singular value, is only rounding
@@ -105,7 +102,7 @@ def stationary(function: Operator, x: Tensor, y: Tensor) -> dict[str, float]:
         gradient = torch.func.grad(objective)(flat)
         values = torch.linalg.eigvalsh(torch.func.hessian(objective)(flat))
     steepest = torch.linalg.matrix_norm(jacobian(function, x)[0], 2) * norms(function(x) - y)
-    return {"gradient": listed(gradient.norm() / steepest)[0], "least": listed(values[:1])[0]}
+    return {"gradient": (gradient.norm() / steepest)[0], "least": values[0]}
 
 
 def undone(model: ViT, images: Tensor, norm: bool) -> list[dict[str, Any]]:
@@ -124,24 +121,20 @@ def undone(model: ViT, images: Tensor, norm: bool) -> list[dict[str, Any]]:
         table.append({
             "own": int(own.sum()),
             "other": int((inverse.converged & ~own).sum()),
-            "size": listed(x.square().mean((1, 2)).sqrt()),
-            "stretch": listed(lipschitz(branch, x, y, points=3, steps=12)),
+            "size": x.square().mean((1, 2)).sqrt(),
+            "stretch": lipschitz(branch, x, y, points=3, steps=12),
         })  # fmt: skip
     return table
 
 
-def listed(values: Tensor) -> list[float]:
-    return [float(f"{value:.3g}") for value in values.tolist()]
-
-
 @torch.no_grad()
-def conditions(model: ViT, corners: Tensor, side: int) -> dict[str, list[float]]:
+def conditions(model: ViT, corners: Tensor, side: int) -> dict[str, list[Tensor]]:
     """Condition numbers from the corner of each image to each part."""
-    numbers = {}
-    for part in PARTS:
-        matrices = (jacobian(layer(model, part, side), corner)[0] for corner in corners.split(1))
-        numbers[part] = listed(torch.stack([torch.linalg.cond(matrix) for matrix in matrices]))
-    return numbers
+
+    def of(part: str, corner: Tensor) -> Tensor:
+        return torch.linalg.cond(jacobian(layer(model, part, side), corner)[0])
+
+    return {part: [of(part, corner) for corner in corners.split(1)] for part in PARTS}
 
 
 def measure(seed: int | None = None) -> dict[str, Any]:
@@ -167,4 +160,4 @@ def measure(seed: int | None = None) -> dict[str, Any]:
 
 
 ROWS = {"trained": measure} | {f"untrained {seed}": partial(measure, seed) for seed in range(5)}
-STUDY = Survey("inversion_of_one_layer", ROWS, range(5), digits="")
+STUDY = Survey("inversion_of_one_layer", ROWS, range(5), digits=".3g")

@@ -95,7 +95,8 @@ def undo(name: str) -> Figures:
     """For each block: for how many photographs the inverse of the branch recovers the tokens."""
     images = photographs(UNDONE).double()
     model: Any = minivit.load(name).double().eval().requires_grad_(False)
-    return {"photographs": UNDONE, "blocks": undone(model, images, True)}
+    ends = [{end: block[end] for end in ("own", "other")} for block in undone(model, images, True)]
+    return {"photographs": UNDONE, "blocks": ends}
 
 
 ROWS = {
