@@ -56,41 +56,35 @@ def network(name: str) -> Any:
 
 
 def amplitudes(name: str) -> Figures:
-    """By part: high, tilt and rings of relative log amplitudes, before and after."""
+    """By part: relative log amplitudes, before and after."""
     model = network(name)
     x = model.preprocess(inputs.shuffled("CIFAR10", 500).images[:250])
-    blocks = [f"blocks.{i}" for i in range(len(model.blocks))]
     figures: Figures = {}
-    if name in RESNETS:
-        parts = [n for n, m in model.named_modules() if isinstance(m, torch.nn.Conv2d)] + blocks
-    else:
-        kinds = ("mlp",) if "mixer" in name else ("attention", "mlp")
-        parts = [f"{block}.{part}" for block in blocks for part in kinds]
+    if name not in RESNETS:
         figures["stream"] = {
-            part: {key: summary(getattr(addition, key)) for key in ("skip", "branch", "sum")}
+            part: {"skip": summary(addition.skip), "sum": summary(addition.sum)}
             for part, addition in instruments.stream_frequencies(model, x, batch_size=50).items()
         }
-    figures["layers"] = {
-        part: {"before": summary(layer.before), "after": summary(layer.after)}
-        for part, layer in instruments.layer_frequencies(model, x, *parts, batch_size=50).items()
-    }
+    parts = [n for n, m in model.named_modules() if isinstance(m, torch.nn.Conv2d)]
     if name in VITS:
+        parts = ["blocks.?.attention", "blocks.?.mlp"]
         figures["response"] = {
             part: {"gain": heads.gain, "same": heads.same}
             for part, heads in instruments.attention_response(model, x[:50]).items()
+        }
+    if "mixer" not in name:
+        layers = instruments.layer_frequencies(model, x, *parts, batch_size=50)
+        figures["layers"] = {
+            part: {"before": summary(layer.before), "after": summary(layer.after)}
+            for part, layer in layers.items()
         }
     return figures
 
 
 def summary(amplitude: LogAmplitude) -> Figures:
-    """What is high, the tilt, rings, the source's last bin, and the constant wave itself."""
-    return {
-        "high": amplitude.high,
-        "tilt": amplitude.tilt,
-        "diagonal": amplitude.diagonal[-1],
-        "constant": amplitude.values[0, 0],
-        "radial": amplitude.radial,
-    }
+    """What is high, the tilt, and the source's last bin."""
+    last = amplitude.diagonal[-1]
+    return {"high": amplitude.high, "tilt": amplitude.tilt, "diagonal": last}
 
 
 def robustness(name: str) -> Figures:
@@ -197,18 +191,17 @@ def banded(whole: Data, low: bool) -> Data:
 
 def layers_of_shapes(kind: str) -> Figures:
     """By seed: the share of attentions, or of 3 x 3 convolutions of stride 1, that raise the high
-    frequencies of a small model; its accuracy."""
-    figures: Figures = {"raised": [], "accuracy": []}
-    test, truth, _ = shapes("test")
+    frequencies of a small model."""
+    figures: Figures = {"raised": []}
+    test = shapes("test")[0][:250]
     for seed in SHAPE_SEEDS:
         model = classifier(kind, seed, LONGER)
         if kind == "resnet plain":
-            raised = measured.convolutions_raise(Subject(model, test[:250])).figure
+            raised = measured.convolutions_raise(Subject(model, test)).figure
         else:
-            layers = instruments.layer_frequencies(model, test[:250], "blocks.?.attention").values()
+            layers = instruments.layer_frequencies(model, test, "blocks.?.attention").values()
             raised = sum(bool(x.after.high > x.before.high) for x in layers) / len(layers)
         figures["raised"].append(raised)
-        figures["accuracy"].append(accuracy(model, test, truth))
     return figures
 
 

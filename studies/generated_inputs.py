@@ -35,15 +35,14 @@ WAYS: dict[str, tuple[int, Sequence[str], dict[str, Any]]] = {
 }
 
 
-def spectrum(pictures: Tensor) -> tuple[float, float]:
-    """Mean fraction of energy above a quarter of a cycle a pixel, and mean frequency by energy."""
+def fast(pictures: Tensor) -> float:
+    """Mean fraction of energy above a quarter of a cycle a pixel."""
     energy = dct2(pictures.double().permute(2, 3, 0, 1)).square().sum(3)  # [rows, columns, n]
     energy[0, 0] = 0
     down, across = (torch.arange(n) / (2 * n) for n in energy.shape[:2])
     frequency = (down[:, None] ** 2 + across**2).sqrt()[..., None]  # in cycles a pixel
     shares = energy / energy.sum((0, 1))
-    fast = (shares * (frequency > 0.25)).sum((0, 1))
-    return fast.mean().item(), (shares * frequency).sum((0, 1)).mean().item()
+    return (shares * (frequency > 0.25)).sum((0, 1)).mean().item()
 
 
 def scrambled(pictures: Tensor) -> Tensor:
@@ -59,14 +58,13 @@ def judged(pictures: Tensor, classes: Tensor) -> Figures:
     """What all models recognise in images, and in the same images scrambled."""
     judges = {name: minivit.load(file) for name, file in MODELS.items()}
     whole, mixed = (recognise(x, classes, judges) for x in (pictures, scrambled(pictures)))
-    fast, frequency = spectrum(pictures)
     values = {
         "recognised": whole.accuracy,
         "probability": whole.probability.mean(1),
         "scrambled": mixed.accuracy,
     }
     by_judge = {name: dict(zip(judges, row.tolist(), strict=True)) for name, row in values.items()}
-    return {**by_judge, "fast": fast, "frequency": frequency}
+    return {**by_judge, "fast": fast(pictures)}
 
 
 def real() -> Figures:
@@ -85,9 +83,7 @@ def generated(maker: str, way: str) -> Figures:
         result = generate(model, range(10), steps=STEPS, seed=seed, **how)
         pixels = result.images * std + mean
         beyond = ((pixels < 0) | (pixels > 1)).float().mean().item()
-        score = result.logits.gather(1, result.classes[:, None]).mean().item()
-        figures = {"score": round(score, 3), "beyond": beyond}
-        by_seed.append(judged(result.pictures, result.classes) | figures)
+        by_seed.append(judged(result.pictures, result.classes) | {"beyond": beyond})
     return {"seeds": by_seed}
 
 

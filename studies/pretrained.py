@@ -33,7 +33,7 @@ BLOCKS = range(12)
 COLOURED = (0, 2, 4, 6, 8, 10)
 FOUND = ("zeros", "smooth", "others")
 ITERATIONS, NEWTON, POWER = 1000, 50, 40
-NOISE, NEARBY = (1e-3, 1e-2), 8  # of the tokens' norm; steps
+NOISE, NEARBY = 1e-3, 8  # of the tokens' norm; steps
 
 
 @cache
@@ -99,15 +99,16 @@ def positions() -> Figures:
 def filters() -> Figures:
     """First filters with a pattern, before and after training, and their leading components."""
     first = instruments.first_filters(trained())
-    spectra = instruments.filter_spectra(first)
     components = instruments.principal_components(first).pictures
     basis = instruments.cosine_basis(3, (14, 14))
     few = components[:40] / components[:40].abs().amax((1, 2, 3), keepdim=True)
-    before = instruments.filter_spectra(instruments.first_filters(untrained()))
+    after, before = (
+        instruments.filter_spectra(x).structured().double().mean()
+        for x in (first, instruments.first_filters(untrained()))
+    )
     return {
-        "pattern": spectra.structured().double().mean(),
-        "pattern_before": before.structured().double().mean(),
-        "frequency": spectra.frequency.median(),  # cycles per pixel
+        "pattern": after,
+        "pattern_before": before,
         "overlap": instruments.subspace_overlap(components[:28], basis[:28]),
         "pictures": {"components": tiled((few / 2 + 0.5).movedim(1, 3).unflatten(0, (4, 10)))},
     }
@@ -123,13 +124,10 @@ def distance() -> Figures:
 
 
 def norms_of_tokens() -> Figures:
-    """Medians by block, and the largest norm of a patch over its block's median."""
-    figures: Figures = {}
-    for size in (224, SHARP):
-        found = instruments.token_norms(trained(size), images(size=size), batch_size=2)
-        medians = found.patches.flatten(1).median(1).values
-        figures[f"{size}"] = {"median": medians, "largest": found.largest}
-    return figures
+    """By block, the largest norm of a patch over its block's median."""
+    sizes = (224, SHARP)
+    found = [instruments.token_norms(trained(n), images(size=n), batch_size=2) for n in sizes]
+    return {f"{n}": {"largest": norms.largest} for n, norms in zip(sizes, found, strict=True)}
 
 
 def layers() -> Figures:
@@ -172,8 +170,7 @@ def embedding() -> Figures:
                 level = 0.5 if name == "lost" else mean
                 pixels = unpatchify(x[None], (16, 16), 14)[0] * std + level
                 pictures[name] = encoded(pixels.clamp(0, 1).movedim(0, 2), "WEBP")
-    about = {"rank": inverse.rank, "condition": inverse.condition, "names": list(PHOTOGRAPHS)}
-    return about | figures | {"pictures": pictures}
+    return {"rank": inverse.rank, "pictures": pictures} | figures
 
 
 def decibels(x: Tensor, patches: Tensor, std: Tensor) -> float:
@@ -186,7 +183,7 @@ def way_back(number: int) -> Figures:
     """A block's branches on the tokens of two photographs, in float64, and how they are undone."""
     model: Any = dinov2_small_saliency().requires_grad_(False).double()
     _, x = sublayer(model, f"blocks.{number}.norm1", images(INVERTED).double())
-    figures: Figures = {"names": list(INVERTED)}
+    figures: Figures = {}
     for name, f in zip(("attention", "mlp"), branches(model.blocks[number]), strict=True):
         figures[name] = undone(f, x, newton=NEWTON if name == "attention" else 0)
         x = x + f(x)
@@ -203,17 +200,11 @@ def undone(f: Operator, x: Tensor, newton: int) -> Figures:
         growth.append(norms(v))
     figures: Figures = {"radius": torch.stack(growth[POWER // 2 :]).log().mean(0).exp()}
     inverse = invert_residual(f, y, iterations=ITERATIONS, newton=newton)
-    away = (inverse.x - x)[:, 1:].norm(dim=2) / x[:, 1:].norm(dim=2)  # of each patch
-    figures |= {
-        "residual": inverse.residual,
-        "error": norms(inverse.x - x) / norms(x),
-        "least": away.amin(1),
-        "newton": inverse.newton,
-    }
-    for noise in NOISE if newton else ():
-        near = x + noise * norms(x)[:, None, None] * unit(random_like(x).flatten(1)).view_as(x)
+    figures |= {"residual": inverse.residual, "error": norms(inverse.x - x) / norms(x)}
+    if newton:
+        near = x + NOISE * norms(x)[:, None, None] * unit(random_like(x).flatten(1)).view_as(x)
         root = newton_krylov(lambda x: x + f(x), y, near, NEARBY)
-        figures[f"from {noise:g}"] = norms(root.x - x) / norms(x)
+        figures[f"from {NOISE:g}"] = norms(root.x - x) / norms(x)
     return figures
 
 

@@ -1,7 +1,8 @@
 """Where do trained ViTs look, and does it matter to them?
 
-On test images of CIFAR-10; for untrained models, one a seed, and for the model that was trained
-longest, whose first layers are convolutions, only the attention distances.
+On test images of CIFAR-10. What a model loses without its parts is asked of one; of untrained
+models, one a seed, and of the model that was trained longest, whose first layers are convolutions,
+only the attention distances.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ SEEDS = range(5)
 
 
 def measure(row: str) -> Figures:
-    """The distances of one row; for a trained model also what it loses without its parts."""
+    """The distances of one row; of trained models also maps; of the first, its parts."""
     # An untrained model takes the preprocessing of a trained one.
     model: Any = minivit.load(TRAINED[0] if row == UNTRAINED else row)
     test = inputs.pictures("CIFAR10", PICTURES)
@@ -40,13 +41,18 @@ def measure(row: str) -> Figures:
     figures: Figures = {"uniform": distances[0].uniform[0].item(), "pixels": pixels}
     if row in (UNTRAINED, LONGEST):
         return figures
-    if not row.endswith("no_residual"):  # there nothing passes a branch that is switched off
-        figures["branches"] = importance(instruments.branch_importance(model, images, labels))
-    return figures | {
-        "heads": importance(instruments.head_importance(model, images, labels)),
-        "limited": limited(model, images, labels),
-        **agreement(model, images[:: PICTURES // FEW]),  # of all classes, which stand in order
-    }
+    if row == TRAINED[0]:
+        branches = instruments.branch_importance(model, images, labels)
+        figures |= {
+            "branches": {
+                "accuracy": branches.accuracy,
+                "whole": [branches.whole_loss, branches.whole_accuracy],
+            },
+            "heads": {"loss": instruments.head_importance(model, images, labels).loss},
+            "limited": limited(model, images, labels),
+        }
+    # Of all classes, which stand in order.
+    return figures | agreement(model, images[:: PICTURES // FEW])
 
 
 def untrained(like: ViT) -> Iterator[ViT]:
@@ -55,31 +61,19 @@ def untrained(like: ViT) -> Iterator[ViT]:
         yield ViT(like.config).eval()
 
 
-def importance(parts: instruments.Importance) -> Figures:
-    return {
-        "names": list(parts.names),
-        "loss": parts.loss.tolist(),
-        "accuracy": parts.accuracy.tolist(),
-        "whole": [parts.whole_loss, parts.whole_accuracy],
-    }
-
-
 def limited(model: Any, images: Tensor, labels: Tensor) -> dict[str, list[list[float]]]:
     """Loss and accuracy where one block's attention is limited, ``[blocks, 2]`` for each limit.
 
     ``near``: to the 3 x 3 patches around the query, ``far``: to all others, ``even``: as queries
-    are zero. A class token attends to all, and all may attend to it.
+    are zero.
     """
-    extra = int(model.class_token is not None)
-    near = local_mask(model.config.grid, 3, bool(extra))
-    far = ~near
-    far[:extra] = far[:, :extra] = True
+    near = local_mask(model.config.grid, 3)
 
     def limit(kind: str, attention: Any) -> RemovableHandle:
         if kind == "even":
             queries = torch.arange(model.config.dim)
             return attention.qkv.register_forward_hook(lambda _, x, y: y.index_fill(-1, queries, 0))
-        mask = near if kind == "near" else far
+        mask = near if kind == "near" else ~near
         return attention.register_forward_pre_hook(lambda _, x: (x[0], mask))
 
     figures: dict[str, list[list[float]]] = {"near": [], "far": [], "even": []}
