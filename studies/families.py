@@ -58,9 +58,8 @@ def measure(finals: Runs, store: Store) -> Rows:
     times = interleaved(calls, 7, time.process_time)
     rows: Rows = {name: {"images_per_second": {}} for name in finals}
     for (name, kind), seconds in times.items():
-        speeds = [finals[name][0].recipe.batch_size / t for t in seconds]
-        figures = {"median": median(speeds), "low": min(speeds), "high": max(speeds)}
-        rows[name]["images_per_second"][kind] = {k: round(v, 1) for k, v in figures.items()}
+        speed = median(finals[name][0].recipe.batch_size / t for t in seconds)
+        rows[name]["images_per_second"][kind] = {"median": round(speed, 1)}
     return rows
 
 

@@ -6,7 +6,6 @@ stages, ``wide`` is ``111`` with as many weights as ``000``, in ``flat`` network
 equally wide. ``3 x`` and ``10 x``: as many steps.
 """
 
-import time
 from dataclasses import replace
 from functools import partial
 
@@ -35,20 +34,12 @@ def network(kind: str) -> Model:
     )
 
 
-def trained(kind: str, times: int, rate: float, seed: int) -> Figures:
-    """Scores of a trained network, their curve, and the seconds of its training."""
-    data, start = loaded("SHAPES", size=16), time.process_time()
-    recipe = replace(RECIPE, steps=times * STEPS)
-    figures = scored(partial(network, kind), data, recipe, rate, seed)
-    return {"seconds_of_training": time.process_time() - start} | figures
-
-
 def measured(kind: str, times: int) -> Figures:
     """Scores after ``times`` as many steps; cost."""
-    figures = after(times, partial(trained, kind, times), SEEDS, "hybrids", f"{kind}, shapes")
-    model = network(kind)
-    return figures | {
-        "steps": times * STEPS,
+    model, recipe = network(kind), replace(RECIPE, steps=times * STEPS)
+    training = partial(scored, partial(network, kind), loaded("SHAPES", size=16), recipe)
+    return after(times, training, SEEDS, "hybrids", f"{kind}, shapes") | {
+        "steps": recipe.steps,
         "parameters": sum(p.numel() for p in model.parameters()),
         "operations": operations(model),
     }

@@ -21,7 +21,7 @@ from studies.runner.survey import Figures, Survey, over_seeds, plain
 from studies.shared.digit_models import on_digits
 from studies.shared.lengths import TIMES, after, at_best_rate, named
 from studies.shared.masked_patches import masked_patches
-from studies.shared.sequences import COUNT, LONGEST, Kind, Reader, by_length, pairs, right, taught
+from studies.shared.sequences import COUNT, LONGEST, Kind, by_length, pairs, right, taught
 from studies.shared.training import outputs
 from vitlab.training import Recipe
 
@@ -41,7 +41,6 @@ def retrieval(kind: Kind, times: int) -> Figures:
     steps = times * STEPS[kind.split()[0]]
     name = f"scale {kind}, {times} x"
     return at_best_rate(partial(reader, kind, steps), SEEDS, 3e-3, name) | {
-        "parameters": sum(p.numel() for p in Reader(kind).parameters()),
         "steps": steps,
         "lengths": LENGTHS,
     }

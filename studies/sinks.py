@@ -118,10 +118,11 @@ def measured(model: Any) -> Figures:
     norms = [x.norm(dim=-1) for x in seen.values()]
     names = "blank", "reads", "rests", "marked", "register"
     figures: Figures = {f"to {name}": share(RESTS, i) for i, name in enumerate(names)}
-    figures |= {"read": share(READS, MARKED), "blanks": (kinds == BLANK).double().mean()}
-    figures |= {"spent resting": weights.sum(-1)[kinds == RESTS].mean()}
-    for name, kind in ("reading", READS), ("resting", RESTS):
-        figures[f"error {name}"] = errors[kinds == kind].mean().sqrt()
+    figures |= {
+        "blanks": (kinds == BLANK).double().mean(),
+        "spent resting": weights.sum(-1)[kinds == RESTS].mean(),
+        "error resting": errors[kinds == RESTS].mean().sqrt(),
+    }
     for name, kind in ("blanks", BLANK), ("resting", RESTS):
         away = (given(model, images, kind_of != kind) - goal).square().mean(-1)
         figures[f"error resting, {name} hidden"] = away[kinds == RESTS].mean().sqrt()

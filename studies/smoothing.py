@@ -18,11 +18,11 @@ from torch import Tensor
 import minivit
 from minivit.model import Model
 from minivit.parts import local_mask
-from minivit.vit import MultiHeadAttention, ViT
+from minivit.vit import ViT
 from studies.runner.survey import Figures, Survey, over_seeds, plain
 from studies.shared import inputs
 from studies.shared.lengths import TIMES, after
-from studies.shared.shape_models import PerPatch, mixed, new, shapes, steps_of
+from studies.shared.shape_models import PerPatch, classifier, mixed, new, shapes, steps_of
 from studies.shared.training import accuracy, fit, outputs
 from vitlab.instruments.ensembles import ensemble, position_ensembles
 from vitlab.instruments.smoothing import between_patches, gaussian_smoothing, mean_attention
@@ -35,7 +35,7 @@ TOGETHER = ("vit attention", "vit gaussian", "vit none", "resnet plain")  # also
 MORE = range(10)  # of ViTs of the class of an image, of which a share is taken
 DENSE = ("vit attention", "vit none", "resnet plain", "resnet attention")
 COMPARED = *KINDS, *(f"dense {kind}" for kind in DENSE)
-CIFAR10 = ("cifar10_vit", "cifar10_vit_gap", "cifar10_mixer", "cifar10_resnet", "cifar10_alternet")
+CIFAR10 = ("cifar10_vit", "cifar10_vit_gap", "cifar10_resnet", "cifar10_alternet")
 WIDTHS = (0.5, 1.0, 2.0)  # of smoothing, in patches
 
 
@@ -81,11 +81,9 @@ def trained(kind: str, times: int, rate: float, seed: int) -> Figures:
 
 def classifying(kind: str, seed: int) -> tuple[Figures, Tensor]:
     """Of a trained ViT and ResNet variances and ensembles of positions; of all probabilities."""
-    torch.manual_seed(seed)
     (images, labels, _), (test, truth, _) = shapes("train"), shapes("test")
-    model: Any = new(kind)
+    model: Any = classifier(kind, seed)
     with mixed(kind, model, images):
-        fit(model, images, labels, steps=steps_of(kind), seed=seed)
         answers = outputs(model, test).softmax(1)
     if kind not in ("vit attention", "resnet plain"):
         return {}, answers
@@ -139,7 +137,7 @@ def of_cifar10(name: str) -> Figures:
     test, train = inputs.pictures("CIFAR10", 1000), inputs.pictures("CIFAR10", 500, "train")
     images, other = model.preprocess(test.images), model.preprocess(train.images)
     figures = variances(model, images[::4])  # of all classes, which stand in order
-    if isinstance(model, ViT) and any(isinstance(m, MultiHeadAttention) for m in model.modules()):
+    if isinstance(model, ViT):
         figures["in its place"] = in_place(model, other, images, test.labels)
     return figures
 

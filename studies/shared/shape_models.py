@@ -91,7 +91,8 @@ def classifier(kind: str, seed: int, times: int = 1) -> Model:
     torch.manual_seed(seed)
     model = new(kind)
     images, labels, _ = shapes("train")
-    fit(model, images, labels, steps=times * steps_of(kind), seed=seed)
+    with mixed(kind, model, images):
+        fit(model, images, labels, steps=times * steps_of(kind), seed=seed)
     return model
 
 
