@@ -93,6 +93,7 @@ def followed(part: str, times: int, rate: float, seed: int) -> Figures:
     held_out = evaluate(model, data.validation)
     return {
         "test": lines[-1]["validation"]["log_likelihood"],
+        "accuracy": lines[-1]["validation"]["accuracy"],
         "validation": held_out.accuracy,
         "likelihood": held_out.log_likelihood,
         "curve": [[x["step"], x["loss"], x["validation"]["log_likelihood"]] for x in lines],

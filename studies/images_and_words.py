@@ -125,12 +125,15 @@ def measured(model: Towers, kind: str) -> Figures:
     prompts = F.normalize(words.view(N, N, -1).mean(1), dim=-1)  # a shape with every texture
     by_name = model.words(BARE), prompts
     bare, prompted = ((test @ b.mT).argmax(-1) == PAIRS[:, :1] for b in by_name)
+    own = (held[seen] * words[seen][:, None]).sum(-1).mean()
     return {
         "accuracy": right[start].mean(), "seen": right[start][seen].mean(),
         "held_out": right[start][HELD_OUT].mean(),
         "bare": bare.double().mean(), "prompts": prompted.double().mean(),
+        "losses": torch.stack(losses), "by_shift": torch.stack([r.mean() for r in right]),
         "closed": losses[-1] / losses[start] - 1, "gain": right[best].mean() - right[start].mean(),
-        "scale": model.log_scale.exp(),
+        "validation": chosen[start].mean(), "likelihood": own,
+        "scale": model.log_scale.exp(), "bias": model.bias,
     }  # fmt: skip
 
 

@@ -119,12 +119,17 @@ def conditions(model: Model) -> dict[str, float]:
 
 
 def measure(name: str) -> Figures:
-    """Figures of an architecture: a list with a number for each seed."""
-    losses = [[loss_after(untrained(name, seed), rate, seed) for seed in SEEDS] for rate in RATES]
+    """Figures of an architecture: a list with a number for each seed, or two lists, by rate."""
+    losses = {
+        str(rate): [loss_after(untrained(name, seed), rate, seed) for seed in SEEDS]
+        for rate in RATES
+    }
     figures = over_seeds(
         inverted(untrained(name, seed)) | conditions(untrained(name, seed)) for seed in SEEDS
     )
-    return figures | {"loss": min(losses, key=sum)}
+    parameters = sum(p.numel() for p in untrained(name, 0).parameters())
+    best = min(losses.values(), key=sum)
+    return {"parameters": parameters} | figures | {"losses": losses, "loss": best}
 
 
 STUDY = by_row("inversion_and_training", measure, ARCHITECTURES, seeds=SEEDS, digits="")

@@ -57,6 +57,7 @@ def resnet(kind: str, times: int, rate: float, seed: int) -> Figures:
         "cka": cka(model, test[:500], *(f"blocks.{i}" for i in blocks)).values,
         "validation": accuracy(model, held_out, answers),
         "likelihood": -F.cross_entropy(outputs(model, held_out), answers),
+        "train_loss": F.cross_entropy(outputs(model, images), targets),
     }
     if kind == "three stages":
         figures["mean"] = lose(by="mean", reference=images[:500]).accuracy

@@ -7,7 +7,7 @@ and the eight around it; the ``network``, two Mixer blocks on whitened tokens, a
 misses. (With attention in these blocks, 300 steps had a tenth less error on ``cifar10_vit_gap`` at
 twice the cost, and a third more on ``cifar10_mixer``.) Each model gets the same pictures and steps,
 and one seed; short trainings choose its rate, by the error on pictures of the validation part.
-Measured are the ``others`` of ``unwinding_after_a_climb``.
+Measured are the images of ``unwinding_after_a_climb``.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ from minivit.patches import patchify
 from studies.runner.survey import Figures, by_row
 from studies.shared import inputs
 from studies.shared.training import optimise, outputs
-from studies.unwinding import OTHERS
+from studies.unwinding import OTHERS, PICTURES
 from vitlab.calls import activation
 from vitlab.inversion import decibels
 from vitlab.inversion.learned import RIDGE, around, ridge
@@ -59,7 +59,7 @@ def network(tokens: Tensor, pixels: int) -> nn.Sequential:
 
 
 def decoded(tokens: Parts, patches: Parts) -> tuple[Parts, Parts, Figures]:
-    """Patches ``[batch, places, pixels]`` by the regression and by the network; its rates."""
+    """Patches ``[batch, places, pixels]`` by the regression and by the network; its training."""
 
     def read(tokens: Tensor) -> Tensor:
         return around(tokens[:, -PLACES:], 8)
@@ -69,28 +69,32 @@ def decoded(tokens: Parts, patches: Parts) -> tuple[Parts, Parts, Figures]:
     linear = {k: outputs(lambda x: read(x) @ matrix + constant, x) for k, x in tokens.items()}
     missing, white = {k: patches[k] - linear[k] for k in tokens}, whitened(tokens)
 
-    def after(steps: int, rate: float) -> nn.Module:
-        model = network(white["train"], wanted.shape[2])
-        draws = torch.Generator().manual_seed(0)
+    def after(steps: int, rate: float) -> tuple[nn.Module, list[float]]:
+        """A network, and its validation loss: a tenth of the steps before the end, and there."""
+        model, left = network(white["train"], wanted.shape[2]), iter(range(steps)[::-1])
+        draws, losses = torch.Generator().manual_seed(0), list[float]()
+
+        def held_out() -> None:
+            found = outputs(model, white["validation"])[:, -PLACES:]
+            losses.append(F.mse_loss(found, missing["validation"]).item())
 
         def loss() -> Tensor:
+            if next(left) == steps // 10:
+                held_out()
             batch = torch.randint(len(patches["train"]), (BATCH,), generator=draws)
             with torch.autocast("cpu", torch.bfloat16):
                 found = model(white["train"][batch])[:, -PLACES:]
             return F.mse_loss(found.float(), missing["train"][batch])
 
         optimise(model, loss, steps, rate, fused=True)
-        return model
+        held_out()
+        return model, losses
 
-    def score(model: nn.Module) -> float:
-        found = outputs(model, white["validation"])[:, -PLACES:]
-        return -F.mse_loss(found, missing["validation"]).item()
-
-    scores = {rate: score(after(SHORT, rate)) for rate in RATES}
+    scores = {rate: -after(SHORT, rate)[1][-1] for rate in RATES}
     rate = max(scores, key=scores.__getitem__)
-    model = after(STEPS, rate)
+    model, losses = after(STEPS, rate)
     both = {k: linear[k] + outputs(model, x)[:, -PLACES:] for k, x in white.items()}
-    return linear, both, {"rate": rate, "search": scores}
+    return linear, both, {"rate": rate, "search": scores, "losses": losses}
 
 
 def pictures() -> Parts:
@@ -98,26 +102,27 @@ def pictures() -> Parts:
     parts = {
         "train": inputs.pictures("CIFAR10", LEARNED_FROM, "train").images,
         "validation": inputs.pictures("CIFAR10", HELD_OUT, "validation").images,
+        "built on": inputs.pictures("CIFAR10", PICTURES).images,
         "others": inputs.shuffled("CIFAR10", 1000).images[OTHERS],
     }
-    train, validation, measured = ({x.numpy().tobytes() for x in some} for some in parts.values())
-    assert (train | validation).isdisjoint(measured), "no picture measured is known"
+    train, validation, *measured = ({x.numpy().tobytes() for x in some} for some in parts.values())
+    assert (train | validation).isdisjoint(set.union(*measured)), "no picture measured is known"
     return parts
 
 
 def trained_inverse(row: str) -> Figures:
-    """Each image's dB by both decoders; the rate, and minus the loss of each in the search."""
+    """Each image's dB by both decoders; of the training its losses, of each rate minus its loss."""
     model: Any = minivit.load(row).eval()
     images = {part: model.preprocess(some) for part, some in pictures().items()}
     read = activation(model, f"blocks.{len(model.blocks) - 1}")
     patches = {part: patchify(some, 4) for part, some in images.items()}
     linear, both, figures = decoded({k: outputs(read, x) for k, x in images.items()}, patches)
-    wanted = patches["others"]
-    figures["others"] = {
-        name: decibels(norms(found["others"] - wanted), wanted)
-        for name, found in (("linear", linear), ("network", both))
-    }
-    return {"steps": STEPS, **figures}
+    for part in ("built on", "others"):
+        figures[part] = {
+            name: decibels(norms(found[part] - patches[part]), patches[part])
+            for name, found in (("linear", linear), ("network", both))
+        }
+    return {"learned_from": len(images["train"]), "steps": STEPS, **figures}
 
 
 ROWS = [f"cifar10_{kind}" for kind in KINDS]

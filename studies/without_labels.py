@@ -192,6 +192,7 @@ def agreed(kind: str, seed: int) -> Figures:
         "entropy": own / math.log(OUTPUTS),
         "groups": (whole - own).exp(),
         "stops": stops,
+        "steps": list(range(0, steps, every)),
         "curve": curve[::every],
     }  # fmt: skip
 
