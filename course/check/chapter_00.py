@@ -5,7 +5,7 @@ import math
 from torch import Tensor
 
 from course.check.attempt import Attempt, Draw, normal_draws
-from course.check.chapter_04 import parts_of_a_block
+from course.check.chapter_04 import PARTS
 from course.check.exercise import exercise
 
 
@@ -44,7 +44,7 @@ def scaled_scores(attempt: Attempt, normal: Draw) -> None:
 def add_branch(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim] and two functions of such tokens -> as x."""
     x = 2 * normal(2, 3, 5) + 1
-    norm, branch, *_ = parts_of_a_block()
+    norm, branch, *_ = PARTS
     y = branch(norm(x))
     outcomes = {
         x + y: "The result should be x, with what the branch makes of a normalised copy of x "

@@ -17,10 +17,8 @@ from course.mine import fill, plain_name
 
 def normed(x: Tensor, axes: int | tuple[int, ...] = -1, eps: float = 0.0, fewer: int = 0) -> Tensor:
     """x without its mean and scale over some axes; ``fewer=1`` divides as the unbiased variance."""
-    centred = x - x.mean(axes, keepdim=True)
-    squares = centred.square().sum(axes, keepdim=True)
-    count = x.numel() // squares.numel()
-    return centred / (squares / (count - fewer) + eps).sqrt()
+    variance = x.var(axes, correction=fewer, keepdim=True)
+    return (x - x.mean(axes, keepdim=True)) / (variance + eps).sqrt()
 
 
 @exercise("batch, tokens, dim", seed=0)
@@ -71,21 +69,20 @@ def layer_norm(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(x, ones, zeros, 0.5), outcomes)
 
 
-def parts_of_a_block() -> tuple[Callable[[Tensor], Tensor], ...]:
-    """norm1, attention, norm2, mlp: simple functions of [batch, tokens, dim] that all differ."""
-    return (
-        lambda x: 2 * normed(x, eps=1e-6),
-        lambda x: torch.tanh(x.flip(1)),  # reads another token
-        lambda x: 3 * normed(x, eps=1e-6),
-        lambda x: x.square() / 2,
-    )
+# norm1, attention, norm2, mlp: simple functions of [.., tokens, dim] that all differ
+PARTS = (
+    lambda x: 2 * normed(x, eps=1e-6),
+    lambda x: torch.tanh(x.flip(-2)),  # reads another token
+    lambda x: 3 * normed(x, eps=1e-6),
+    lambda x: x.square() / 2,
+)
 
 
 @exercise("batch, tokens, dim", seed=1)
 def block(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim] and four functions of such tokens -> as x."""
     x = 2 * normal(2, 3, 5) + 1
-    norm1, attention, norm2, mlp = parts_of_a_block()
+    norm1, attention, norm2, mlp = PARTS
 
     # One branch at a time, then both.
     after = x + attention(norm1(x))
@@ -127,7 +124,7 @@ def block(attempt: Attempt, normal: Draw) -> None:
 def ordered_block(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], four functions of such tokens, an order -> as x."""
     x = 2 * normal(2, 3, 5) + 1
-    norm1, attention, norm2, mlp = parts_of_a_block()
+    norm1, attention, norm2, mlp = PARTS
     silent = torch.zeros_like
     read = norm1(x)
     after = x + attention(read)
@@ -208,9 +205,8 @@ def drop_path(attempt: Attempt, normal: Draw) -> None:
         for said, alike in (("nothing was dropped", ~dropped), ("all was dropped", dropped)):
             message = f"With rate = {rate} {said} of {batch} images. Each needs its own draw."
             attempt.expect(not alike.all(), message)
-        whole = torch.equal(dropped, dropped[:, :1, :1].expand_as(dropped))
         attempt.expect(
-            whole,
+            torch.equal(dropped, dropped[:, :1, :1].expand_as(dropped)),
             "Some entries of an image are dropped and others kept. That is dropout: here the "
             "whole branch of an image goes or stays. Draw numbers of shape [batch, 1, 1].",
         )

@@ -1,11 +1,13 @@
 """Chapter 16: how many steps descent takes, and a block without some of its parts."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
 
 from course.check.attempt import Attempt, Draw, NotYet, Outcomes, normal_draws
+from course.check.chapter_04 import PARTS
 from course.check.chapter_12 import matrix
 from course.check.exercise import exercise
 
@@ -16,33 +18,31 @@ ENOUGH = 0.02  # fraction of the error in any direction, after 150 steps with co
 def steps_for(attempt: Attempt) -> None:
     """values [n], share -> one number."""
 
-    def expect(values: list[float], share: float, otherwise: str, **wrong: float) -> None:
+    def expect(
+        values: list[float], share: float, otherwise: str, mistakes: Mapping[int, str] = {}
+    ) -> None:
         found = attempt(torch.tensor(values), share).item()
-        for mistake, number in wrong.items():
-            attempt.expect(found != number, STEPS[mistake])
+        for number, message in mistakes.items():
+            attempt.expect(found != number, message)
         slow = 1 - (min(values) / max(values)) ** 2
-        steps = 1
-        while slow**steps > share:
-            steps += 1
+        steps = next(n for n in itertools.count(1) if slow**n <= share)
         attempt.expect(found == steps, f"{otherwise} You found {found:g}, expected {steps}.")
 
     # 0.75 ** 8 = 0.1001, 0.75 ** 9 = 0.075
     nine = "For the values 2 and 1 a step leaves 3/4 of the slower error; a tenth is left after "
-    expect([2.0, 1.0], 0.1, f"{nine}the ninth.", first=1, down=8, unsquared=4, power=3)
-    expect([1.0, 3.0, 2.0], 0.05, "The values come in any order.", order=6)
+    mistakes = {
+        1: "You take the direction of the largest value. The smallest is the slowest.",
+        8: "After 8 steps a little more than the share is left. Round up.",
+        4: "The ratio of the values has to be squared.",
+        3: "The error shrinks by 1 minus the squared ratio, not by the squared ratio.",
+    }
+    expect([2.0, 1.0], 0.1, f"{nine}the ninth.", mistakes)
+    last = {6: "You take the last value for the smallest. They may come in any order."}
+    expect([1.0, 3.0, 2.0], 0.05, "The values come in any order.", last)
     expect([40.0, 1.0], 0.5, "With a condition number of 40, half the error takes long.")
     expect([20.0, 10.0], 0.1, "The values count relative to the largest: 20 and 10 are as 2 and 1.")
-    expect([2.0, 2.0], 0.5, "Where all values are equal one step ends it.", none=0)
-
-
-STEPS = {
-    "first": "You take the direction of the largest value. The smallest is the slowest.",
-    "down": "After 8 steps a little more than the share is left. Round up.",
-    "unsquared": "The ratio of the values has to be squared.",
-    "power": "The error shrinks by 1 minus the squared ratio, not by the squared ratio.",
-    "order": "You take the last value for the smallest. They may come in any order.",
-    "none": "At 0 steps nothing has happened: all of the error is left.",
-}
+    none = {0: "At 0 steps nothing has happened: all of the error is left."}
+    expect([2.0, 2.0], 0.5, "Where all values are equal one step ends it.", none)
 
 
 class Map:
@@ -142,15 +142,6 @@ def recovered_fast(attempt: Attempt) -> None:
         f"With all singular values times 50 the error is {left.max():.2g}: your step has a fixed "
         "length. It must follow from the products.",
     )
-
-
-# norm1, attention, norm2, mlp: maps of tokens, none of which commutes with another
-PARTS = (
-    lambda x: 2 * x - 1,
-    lambda x: x.cumsum(1).sin(),
-    lambda x: 0.5 * x + 3,
-    lambda x: x.square().cos(),
-)
 
 
 @exercise("batch, tokens, dim", seed=0)

@@ -1,10 +1,10 @@
 """Chapter 25: places as rotations, a norm without a mean, bounded scores, a gate, side by side."""
 
 import torch
-from torch import Tensor
 
 from course.check.attempt import Attempt, Draw
 from course.check.chapter_03 import turned
+from course.check.chapter_04 import PARTS
 from course.check.exercise import exercise
 
 
@@ -40,7 +40,7 @@ def rms_norm(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, d], scale [d], eps -> as x."""
     x, scale = normal(2, 3, 5) + 1, normal(5)
 
-    def square(x: Tensor, axis: int = -1) -> Tensor:
+    def square(x: torch.Tensor, axis: int = -1) -> torch.Tensor:
         return (x * x).sum(axis, keepdim=True) / x.shape[axis]
 
     centred = x - x.sum(-1, keepdim=True) / 5
@@ -109,12 +109,8 @@ def swiglu(attempt: Attempt, normal: Draw) -> None:
 @exercise("tokens, features", seed=5)
 def parallel_step(attempt: Attempt, normal: Draw) -> None:
     """x [tokens, d], functions norm, attention and mlp, scale [d] -> as x."""
-    x, scale, mixes, maps = normal(3, 4), normal(4), normal(3, 3), normal(4, 4)
-    norm, attention, mlp = (
-        lambda x: x / x.norm(dim=-1, keepdim=True),
-        lambda x: mixes @ x,
-        lambda x: torch.tanh(x @ maps),
-    )
+    x, scale = normal(3, 4), normal(4)
+    norm, attention, _, mlp = PARTS
     y = norm(x)
     both = attention(y) + mlp(y)
     after = x + scale * attention(y)
