@@ -60,13 +60,10 @@ def convolution_weight(attempt: Attempt) -> None:
     }
     attempt.expect_close(attempt(grey, 1, size), outcomes)
     matrix = normal_draws(seed=8)(size * size * channels, dim)
-    expected = torch.zeros(dim, channels, size, size)
-    for at in range(size * size * channels):
-        pixel, channel = divmod(at, channels)
-        expected[:, channel, pixel // size, pixel % size] = matrix[at]
     outcomes = {
-        expected: "With several channels the weight is wrong. Row (i * size + j) * channels + c of "
-        "the matrix belongs to pixel (i, j) and channel c.",
+        matrix.view(size, size, channels, dim).permute(3, 2, 0, 1): "With several channels the "
+        "weight is wrong. Row (i * size + j) * channels + c of the matrix belongs to pixel (i, j) "
+        "and channel c.",
         matrix.T.reshape(dim, channels, size, size): "The channel is taken for the slowest of the "
         "three. In this matrix the channels of one pixel are side by side.",
     }
@@ -89,26 +86,24 @@ def merged_tokens(attempt: Attempt) -> None:
     }
     attempt.expect_close(attempt(four, 2, 2), outcomes)
 
-    def groups(tokens: Tensor, columns: int, corners: list[int]) -> Tensor:
-        offsets = (0, 1, columns, columns + 1)  # the token, to the right, below, both
-        found = [torch.cat([tokens[:, c + o] for o in offsets], -1) for c in corners]
-        return torch.stack(found, 1)
-
     rows, columns = 6, 8
-    down, along = range(0, rows, 2), range(0, columns, 2)
     tokens = normal_draws(seed=10)(batch, rows * columns, dim)
-    corners = [row * columns + column for row in down for column in along]
-    downwards = [row * columns + column for column in along for row in down]
-    exchanged = [row * rows + column for row in along for column in down]
+
+    def groups(*grid: int) -> Tensor:
+        """Squares of four on a grid of so many rows and columns."""
+        squares = cut(tokens.mT.unflatten(2, grid), 2, 2)  # [batch, groups, dim * 4]
+        return squares.unflatten(2, (dim, 4)).mT.flatten(2)
+
+    right = groups(rows, columns)
     outcomes = {
-        groups(tokens, columns, corners): f"On a grid of {rows} rows and {columns} columns the "
-        "groups are wrong. Each should hold two neighbours of one row and the two below them.",
+        right: f"On a grid of {rows} rows and {columns} columns the groups are wrong. Each should "
+        "hold two neighbours of one row and the two below them.",
         tokens.reshape(batch, -1, 4 * dim): "Four tokens that follow one another are merged: they "
         "lie in one row. Two of the four should come from the row below.",
-        groups(tokens, rows, exchanged): "Rows and columns are exchanged: the grid is read as "
+        groups(columns, rows): "Rows and columns are exchanged: the grid is read as "
         f"{columns} rows of {rows}.",
-        groups(tokens, columns, downwards): "The groups are counted downwards. They should be in "
-        "reading order, like the tokens.",
+        right.unflatten(1, (rows // 2, -1)).transpose(1, 2).flatten(1, 2): "The groups are counted "
+        "downwards. They should be in reading order, like the tokens.",
     }
     attempt.expect_close(attempt(tokens, rows, columns), outcomes)
 
@@ -181,23 +176,21 @@ def denoised(attempt: Attempt) -> None:
         "again.",
     }
     attempt.expect_close(attempt(images, size, size, every), outcomes)
-    counts = coverage(images, size, 1)
     outcomes = {
         images: "With stride 1 and all components kept, the image should come back unchanged. A "
         "pixel in several patches is the mean of their values.",
-        images * counts: "Patches that overlap are added up. Divide each pixel by the number of "
-        "patches it lies in.",
+        images * coverage(images, size, 1): "Patches that overlap are added up. Divide each pixel "
+        "by the number of patches it lies in.",
     }
     attempt.expect_close(attempt(images, size, 1, every), outcomes)
-    own = patches.mean(2, keepdim=True)
     common = mean.mean(0, keepdim=True)
     outcomes = {
         back(mean.expand_as(patches)): "With no components kept, every patch should become the "
         "mean patch of its image.",
         torch.zeros_like(images): "With no components kept the result is 0: the mean patch was not "
         "subtracted first. The components are those of the patches minus their mean.",
-        back(own.expand_as(patches)): "Each patch becomes flat. The mean to subtract is that of "
-        "the patches, not that of the numbers in each.",
+        back(patches.mean(2, keepdim=True).expand_as(patches)): "Each patch becomes flat. The mean "
+        "to subtract is that of the patches, not that of the numbers in each.",
         back(common.expand_as(patches)): "All images share a mean patch. Each should have its own.",
     }
     attempt.expect_close(attempt(images, size, size, 0), outcomes)

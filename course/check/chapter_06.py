@@ -11,20 +11,14 @@ from course.check.attempt import Attempt, Draw, close
 from course.check.exercise import exercise
 
 
-def table_of(kernel: Tensor, rows: int, columns: int, wrap: str = "") -> Tensor:
-    """The table of a convolution, one entry after the other; ``wrap`` plants a mistake."""
-    table, half = torch.zeros(rows * columns, rows * columns), len(kernel) // 2
+def table_of(kernel: Tensor, rows: int, columns: int) -> Tensor:
+    """The table of a convolution, one entry after the other."""
+    table, half = torch.zeros(rows, columns, rows, columns), len(kernel) // 2
     for r, s, i, j in itertools.product(*map(range, (rows, columns, *kernel.shape))):
         down, right = r + i - half, s + j - half
-        inside = 0 <= down < rows and 0 <= right < columns
-        if wrap == "around":
-            down, right, inside = down % rows, right % columns, True
-        place = down * columns + right
-        if wrap == "row":  # the next position of the list, in whichever row that is
-            inside = 0 <= place < rows * columns
-        if inside:
-            table[r * columns + s, place] += kernel[i, j]
-    return table
+        if 0 <= down < rows and 0 <= right < columns:
+            table[r, s, down, right] = kernel[i, j]
+    return table.view(rows * columns, -1)
 
 
 @exercise("places, neighbours", seed=2)
@@ -39,17 +33,21 @@ def convolution_table(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(middle, rows, columns), outcomes)
     right, below = torch.zeros(3, 3), torch.zeros(3, 3)
     right[1, 2] = below[2, 1] = 1.0
-    for kernel, where, number in ((right, "to the right", "[1, 2]"), (below, "below", "[2, 1]")):
+    places = torch.arange(20).view(rows, columns)
+    for kernel, where, number, axis, step in (
+        (right, "to the right", "[1, 2]", 1, 1),
+        (below, "below", "[2, 1]", 0, columns),
+    ):
         outcomes = {
             table_of(kernel, rows, columns): f"For a kernel that is 1 at {number} alone, every "
             f"token should read its neighbour {where}, and zero where there is none.",
             table_of(kernel.flip(0, 1), rows, columns): "The neighbours lie on the wrong side: the "
             "table is transposed, or the kernel is flipped. F.conv2d does not flip it.",
             table_of(kernel.T, rows, columns): "Rows and columns of the kernel are swapped.",
-            table_of(kernel, rows, columns, "around"): "At the edges the tokens read from the "
+            torch.eye(20)[places.roll(-1, axis).flatten()]: "At the edges the tokens read from the "
             "opposite side. There should be zeros.",
-            table_of(kernel, rows, columns, "row"): "At the end of a row the tokens read from the "
-            "next row. There should be zeros.",
+            torch.ones(20 - step).diag(step): "At the end of a row the tokens read from the next "
+            "row. There should be zeros.",
         }
         attempt.expect_close(attempt(kernel, rows, columns), outcomes)
     kernel = normal(5, 5)
@@ -138,10 +136,9 @@ def merged_kernel(attempt: Attempt, normal: Draw) -> None:
     channels = 4
     w3, w1 = normal(channels, channels, 3, 3), normal(channels, channels, 1, 1)
 
-    def spread(matrix: Tensor, everywhere: bool = False) -> Tensor:
-        """A [channels, channels] matrix in the middle of 3 x 3 filters, or in all of them."""
-        filters = matrix[:, :, None, None]
-        return filters.expand(-1, -1, 3, 3) if everywhere else F.pad(filters, (1, 1, 1, 1))
+    def spread(matrix: Tensor) -> Tensor:
+        """A [channels, channels] matrix in the middle of 3 x 3 filters."""
+        return F.pad(matrix[:, :, None, None], (1, 1, 1, 1))
 
     one = w1[:, :, 0, 0]
     same = torch.eye(channels)
@@ -149,8 +146,8 @@ def merged_kernel(attempt: Attempt, normal: Draw) -> None:
         w3 + spread(one) + spread(same): "The filters do not give conv3x3(x) + conv1x1(x) + x.",
         w3 + spread(one): "The path without weights is missing: x itself is added, too.",
         w3 + spread(same): "The 1 x 1 convolution is missing.",
-        w3 + spread(one, everywhere=True) + spread(same): "The 1 x 1 convolution is added at all "
-        "nine offsets. It reads the middle one only.",
+        w3 + w1 + spread(same): "The 1 x 1 convolution is added at all nine offsets. It reads the "
+        "middle one only.",
         w3 + spread(one + 1): "1 is added for every pair of channels. The identity gives each "
         "channel itself alone: its matrix has zeros beside the diagonal.",
         w3 + spread(one.T) + spread(same): "The 1 x 1 filter is transposed: axis 0 is the output.",
@@ -159,15 +156,14 @@ def merged_kernel(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(w3, w1), outcomes)
 
 
-@exercise(seed=1)
+@exercise("batch, out, rows, columns", seed=1)
 def circular_by_fourier(attempt: Attempt, normal: Draw) -> None:
     """x [batch, channels, rows, columns], weight [out, channels, side, side] -> a map."""
     batch, channels, out, rows, columns = 2, 3, 4, 8, 6
     x = normal(batch, channels, rows, columns)
-    shape = dict(batch=batch, out=out, rows=rows, columns=columns)
     for side in (3, 5):
         weight = normal(out, channels, side, side)
-        result = attempt(x, weight, shape=shape)
+        result = attempt(x, weight)
         half = side // 2
         around = F.pad(x, (half,) * 4, mode="circular")
         expected = F.conv2d(around, weight)
@@ -246,6 +242,5 @@ def nine_heads(x: Tensor, weight: Tensor, grid: tuple, sharpness: float, power: 
     for row, column in itertools.product(range(3), range(3)):
         aims = places + torch.tensor([row - 1, column - 1])
         distances = (aims[:, None] - places).double().norm(dim=-1)
-        weights = (-sharpness * distances**power).softmax(1)  # [queries, keys]
-        result += weights @ x @ weight[:, :, row, column].T
+        result += (-sharpness * distances**power).softmax(1) @ x @ weight[:, :, row, column].T
     return result

@@ -96,11 +96,9 @@ def loss_and_gradient(
     weights: Tensor, images: Tensor, labels: Tensor, smoothing: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """Mean cross-entropy of a linear map with a bias, and its gradient by a formula."""
-    inputs = torch.cat([images, torch.ones(len(images), 1)], 1)
-    logits = inputs @ weights.T
-    logp = logits - logits.logsumexp(1, keepdim=True)
-    q = torch.full_like(logp, smoothing / logp.shape[1])
-    q[torch.arange(len(labels)), labels] += 1 - smoothing
+    inputs = F.pad(images, (0, 1), value=1)
+    logp = (inputs @ weights.T).log_softmax(1)
+    q = (1 - smoothing) * torch.eye(len(weights))[labels] + smoothing / len(weights)
     return -(q * logp).sum(1).mean(), (logp.exp() - q).T @ inputs / len(images)
 
 
@@ -175,17 +173,18 @@ def sharp_gradient(attempt: Attempt, normal: Draw) -> None:
 
     g = slope_at(weights)
     away = rho * g / g.norm()
+    up = slope_at(weights + away)
+    across = up - away * (away @ up) / rho**2  # without its part along g
     outcomes = {
-        slope_at(weights + away): "For a quadratic loss the result is not the gradient at weights "
-        "+ rho * g / |g|.",
+        up: "For a quadratic loss the result is not the gradient at weights + rho * g / |g|.",
         g: "This is the gradient at the weights themselves. Take it at the point at distance rho "
         "up the gradient.",
         slope_at(weights - away): "This is the gradient on the way down. The highest point nearby "
         "lies up the gradient.",
         slope_at(weights + rho * g): "The step is not rho long: divide the gradient by its norm.",
         weights + away: "This is the point, not the gradient there.",
-        slope_at(weights + away) + g: "The two gradients are added. Return only the second.",
-        through(curvature, weights, slope, rho): "This differentiates through the step as well. "
+        up + g: "The two gradients are added. Return only the second.",
+        up + rho / g.norm() * curvature @ across: "This differentiates through the step as well. "
         "Call gradient twice and do nothing else.",
     }
     attempt.expect_close(attempt(weights, gradient, rho), outcomes)
@@ -198,15 +197,6 @@ def sharp_gradient(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(flat, {0.0: "Where the gradient is zero, return it as it is."})
 
 
-def through(curvature: Tensor, weights: Tensor, slope: Tensor, rho: float) -> Tensor:
-    """The derivative of the loss at the highest point nearby, that place's own included."""
-    w = weights.clone().requires_grad_()
-    g = curvature @ w + slope
-    at = w + rho * g / g.norm()
-    (found,) = torch.autograd.grad(at @ curvature @ at / 2 + slope @ at, w)
-    return found
-
-
 @exercise()
 def paired_interval(attempt: Attempt) -> None:
     """Accuracies a, b [seeds] -> lower end, mean and upper end of the mean difference [3]."""
@@ -216,12 +206,8 @@ def paired_interval(attempt: Attempt) -> None:
         a, b = 0.61 + common + 0.02 * normal(seeds), 0.6 + common + 0.02 * normal(seeds)
         d = a - b
         t = stats.t.ppf(0.975, seeds - 1)
-        error = d.std() / seeds**0.5
-
-        def ends(half: Tensor) -> Tensor:
-            """The interval less its mean."""
-            return torch.tensor([-1, 0, 1]) * half
-
+        error, unpaired = d.std() / seeds**0.5, ((a.var() + b.var()) / seeds).sqrt()
+        ends = torch.tensor([-1, 0, 1])  # an interval of half-width 1, less its mean
         found = attempt(a, b, shape=dict(numbers=3), listed=True)
         outcomes = {
             d.mean(): "The middle number should be the mean of a - b.",
@@ -231,19 +217,19 @@ def paired_interval(attempt: Attempt) -> None:
         message = "The first number is the lower end, the last the upper."
         attempt.expect(found[0] < found[2], message)
         outcomes = {
-            ends(t * error): "The mean is right, the distance of the ends from it is not.",
-            ends(t * ((a.var() + b.var()) / seeds).sqrt()): "This treats the two models as if they "
-            "had different seeds. Take the standard deviation of the differences.",
-            ends(t * d.std()): "These ends span the differences themselves. Those of their mean "
+            ends * t * error: "The mean is right, the distance of the ends from it is not.",
+            ends * t * unpaired: "This treats the two models as if they had different seeds. Take "
+            "the standard deviation of the differences.",
+            ends * t * d.std(): "These ends span the differences themselves. Those of their mean "
             "are closer by the root of the number of seeds.",
-            ends(1.959964 * error): "The factor is that of a normal distribution. With so few "
+            ends * 1.959964 * error: "The factor is that of a normal distribution. With so few "
             "seeds it is Student's.",
-            ends(t * d.std(correction=0) / seeds**0.5): "The variance is divided by n. The sample "
+            ends * t * d.std(correction=0) / seeds**0.5: "The variance is divided by n. The sample "
             "standard deviation divides by n - 1.",
-            ends(t * d.std() / seeds): "The deviation is divided by n, not by the root of n.",
-            ends(stats.t.ppf(0.975, seeds) * error): "Student's distribution has n - 1 degrees of "
+            ends * t * d.std() / seeds: "The deviation is divided by n, not by the root of n.",
+            ends * stats.t.ppf(0.975, seeds) * error: "Student's distribution has n - 1 degrees of "
             "freedom here, not n.",
-            ends(stats.t.ppf(0.95, seeds - 1) * error): "This is the 90 % interval: 2.5 % are to "
+            ends * stats.t.ppf(0.95, seeds - 1) * error: "This is the 90 % interval: 2.5 % are to "
             "lie beyond each end.",
         }
         # as of a table: 2.45 is Student's
@@ -289,7 +275,6 @@ def best_temperature(attempt: Attempt) -> None:
 
 
 def loss_at(logits: Tensor, labels: Tensor, temperature: float) -> float:
-    """The mean cross-entropy at a temperature."""
     return F.cross_entropy(logits / temperature, labels).item()
 
 

@@ -1,6 +1,6 @@
 """Chapter 8: filters as images, what they span and how they pair, and a table of positions."""
 
-from itertools import permutations, product
+from itertools import permutations
 
 import torch
 import torch.nn.functional as F
@@ -93,7 +93,6 @@ def matched_similarity(attempt: Attempt, normal: Draw) -> None:
         cosines = (base @ F.normalize(other, dim=1).T).abs()  # [n, n]
         b, shaped = other.view(n, c, h, w), base.view(n, c, h, w)
         one, two = (F.normalize(each - each.mean(1, True), dim=1) for each in (base, other))
-        centred = one @ two.T
         result = attempt(shaped, b)
         attempt.expect(
             not close(result, greedy(cosines)) or close(result, best(cosines)),
@@ -107,8 +106,8 @@ def matched_similarity(attempt: Attempt, normal: Draw) -> None:
             cosines.amax(0).mean(): "Each filter of b has its best partner, but several have the "
             "same one. Use each once.",
             cosines.diagonal().mean(): "This pairs filters that stand at the same position.",
-            best(centred.abs()): "The mean of each filter is subtracted first. The cosine is that "
-            "of the filters as they are.",
+            best((one @ two.T).abs()): "The mean of each filter is subtracted first. The cosine is "
+            "that of the filters as they are.",
             best(cosines) * n: "This is the sum over the pairs. Take the mean.",
         }
         attempt.expect_close(result, outcomes)
@@ -127,8 +126,7 @@ def greedy(cosines: Tensor) -> Tensor:
     for _ in cosines:
         row, column = divmod(int(left.argmax()), len(left))
         taken.append(cosines[row, column])
-        left[row] = -1.0
-        left[:, column] = -1.0
+        left[row] = left[:, column] = -1.0
     return torch.stack(taken).mean()
 
 
@@ -138,18 +136,19 @@ def cosine_by_offset(attempt: Attempt) -> None:
     for rows, columns, dim in ((3, 5, 6), (5, 2, 3)):
         table = normal_draws(seed=rows)(rows, columns, dim) + 0.5
         unit = F.normalize(table, dim=-1)
-        sums, pairs = by_offset(unit)
-        raw, _ = by_offset(table)
-        middle = by_offset(F.normalize(table - table.mean((0, 1)), dim=-1))[0] / pairs
+        sums, pairs = by_offset(unit), by_offset(torch.ones(rows, columns, 1))
+        products = by_offset(table) / pairs
+        middle = by_offset(F.normalize(table - table.mean((0, 1)), dim=-1)) / pairs
         down, across = (n - 1 + torch.arange(1 - n, n).abs() for n in (rows, columns))
         outcomes = {
             sums / pairs: "The mean cosine by offset is wrong.",
-            raw / pairs: "These are dot products. Divide by the lengths of both vectors.",
+            products: "These are dot products. Divide by the lengths of both vectors.",
             sums: "These are sums over the pairs. An offset has as many pairs as fit on the grid: "
             "divide by their number.",
             sums / (rows * columns): "All offsets are divided by the number of positions. Divide "
             "each by its own number of pairs.",
-            around(unit): "Pairs are taken across the border, as if the grid were a ring.",
+            by_offset(unit, mode="circular") / (rows * columns): "Pairs are taken across the "
+            "border, as if the grid were a ring.",
             (sums / pairs).flip(1): "The columns are mirrored: for offset (1, 1) compare with the "
             "position below and to the right.",
             (sums / pairs)[down][:, across]: "A negative offset has the value of the positive one.",
@@ -161,20 +160,8 @@ def cosine_by_offset(attempt: Attempt) -> None:
         attempt.expect_close(attempt(table, if_not_finite=said), outcomes)
 
 
-def by_offset(table: Tensor) -> tuple[Tensor, Tensor]:
-    """Sums of dot products by offset, and the number of pairs."""
-    rows, columns, _ = table.shape
-    sums, pairs = torch.zeros(2, 2 * rows - 1, 2 * columns - 1)
-    for (r, c), (s, d) in product(product(range(rows), range(columns)), repeat=2):
-        at = rows - 1 + s - r, columns - 1 + d - c
-        sums[at] += table[r, c] @ table[s, d]
-        pairs[at] += 1
-    return sums, pairs
-
-
-def around(unit: Tensor) -> Tensor:
-    """The means on a ring."""
-    rows, columns, _ = unit.shape
-    offsets = product(range(1 - rows, rows), range(1 - columns, columns))
-    means = [(unit * unit.roll((-a, -b), (0, 1))).sum(-1).mean() for a, b in offsets]
-    return torch.stack(means).view(2 * rows - 1, 2 * columns - 1)
+def by_offset(table: Tensor, mode: str = "constant") -> Tensor:
+    """Sums of dot products by offset: the table as an image, and as the filter that reads it."""
+    image = table.movedim(-1, 0)[None]
+    down, across = (n - 1 for n in table.shape[:2])
+    return F.conv2d(F.pad(image, (across, across, down, down), mode=mode), image)[0, 0]

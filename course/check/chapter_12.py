@@ -90,9 +90,8 @@ def forgotten_pattern(attempt: Attempt) -> None:
             "This is W^T 1, along which the mean of the token grows fastest. It changes the "
             "deviations from the mean, too. Which pattern does W map to 1 itself?",
         )
-        moved = weight @ (pattern / pattern.norm())
         message = "W maps this pattern to zero: the embedding hides it, not the norm."
-        attempt.expect(moved.norm() > 1e-3, message)
+        attempt.expect((weight @ pattern).norm() > 1e-3 * pattern.norm(), message)
         before = F.layer_norm(weight @ patch + offset, (dim,))
         after = F.layer_norm(weight @ (patch + pattern) + offset, (dim,))
         outcomes = {
@@ -119,17 +118,16 @@ def estimate_from_noisy(attempt: Attempt, normal: Draw) -> None:
     spread = normal(n, n) / n**0.5
     covariance = spread @ spread.T
     tokens = normal(batch, dim)
+    eye, there = torch.eye(dim), weight @ mean
 
-    def conditioned(covariance: Tensor, noise: float, variance: Tensor | None = None) -> Tensor:
+    def conditioned(covariance: Tensor, noise: float, each=eye, usual=there) -> Tensor:
         """From the joint covariance of token and patch, a Gaussian's conditional mean."""
-        variance = noise**2 * torch.eye(dim) if variance is None else variance
-        of_tokens = weight @ covariance @ weight.T + variance
+        of_tokens = weight @ covariance @ weight.T + noise**2 * each
         gain = covariance @ weight.T @ torch.linalg.inv(of_tokens)
-        return mean + (tokens - weight @ mean) @ gain.T
+        return mean + (tokens - usual) @ gain.T
 
     right = conditioned(covariance, noise)
-    of_tokens = weight @ covariance @ weight.T + noise**2 * torch.eye(dim)
-    about_zero = (weight @ mean) @ torch.linalg.solve(of_tokens, weight @ covariance)
+    about_zero = conditioned(covariance, noise, usual=0 * there)
     outcomes = {
         right: "The estimate is not the conditional mean of the patch given its noisy token.",
         conditioned(covariance, 0.0): "The noise is left out: this trusts the tokens entirely.",
@@ -138,11 +136,10 @@ def estimate_from_noisy(attempt: Attempt, normal: Draw) -> None:
         conditioned(covariance + noise**2 * torch.eye(n), 0.0): "The noise is in the tokens, not "
         "in the patches: add its variance to the covariance of the tokens.",
         right - mean: "The mean patch is not added back.",
-        right + about_zero: "A token is compared with 0. The prior expects the mean patch's token, "
-        "W mean.",
-        conditioned(covariance, noise, torch.full((dim, dim), noise**2)): "The noise is added to "
-        "every entry of the tokens' covariance. That of different features is independent: add it "
-        "on the diagonal.",
+        about_zero: "A token is compared with 0. The prior expects the mean patch's token, W mean.",
+        conditioned(covariance, noise, torch.ones(dim, dim)): "The noise is added to every entry "
+        "of the tokens' covariance. That of different features is independent: add it on the "
+        "diagonal.",
     }
     attempt.expect_close(attempt(tokens, weight, mean, covariance, noise), outcomes)
     low = normal(n, 2)
@@ -154,15 +151,13 @@ def estimate_from_noisy(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(result, {conditioned(flat, noise): message})
 
 
-@exercise(seed=6)
+@exercise("values", seed=6)
 def convolution_values(attempt: Attempt, normal: Draw) -> None:
     """kernel [out, channels, k, k], size, stride -> all singular values, descending."""
     for out, channels, k, size, stride in ((2, 3, 3, 5, 1), (7, 1, 3, 6, 2), (5, 2, 4, 6, 3)):
         kernel = normal(out, channels, k, k)
-        # as many as the shorter side of the matrix has rows
-        count = (size // stride) ** 2 * min(out, channels * stride**2)
         right = torch.linalg.svdvals(as_matrix(kernel, size, stride))
-        values = attempt(kernel, size, stride, shape=dict(values=count))
+        values = attempt(kernel, size, stride)
         outcomes = {
             right: f"For images of {size} x {size} and stride {stride} the values differ from "
             "those of the whole matrix.",
@@ -175,9 +170,7 @@ def convolution_values(attempt: Attempt, normal: Draw) -> None:
         attempt.expect_close(values, {right: "The values should be in descending order."})
     out, channels, k, size, stride = 8, 3, 7, 16, 2
     kernel = normal(out, channels, k, k)
-    count = (size // stride) ** 2 * min(out, channels * stride**2)
-    meter = MemoryMeter(kernel)
-    attempt(kernel, size, stride, shape=dict(values=count), within=meter)
+    attempt(kernel, size, stride, within=(meter := MemoryMeter(kernel)))
     room = 8 * out * channels * size**2  # complex numbers, and a few copies' worth
     attempt.expect(
         meter.largest <= room,
