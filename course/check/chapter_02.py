@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from course.check.attempt import Attempt, Draw, Outcomes, close, normal_draws
+from course.check.attempt import Attempt, Draw, Outcomes, close
 from course.check.exercise import exercise
 from course.check.memory import MemoryMeter
 
@@ -17,10 +17,10 @@ LATE = (
     "the scores, before the softmax."
 )
 OVER_KEYS = "The weights of each query should sum to one over the keys, the last axis."
-NO_MASK = (
-    "Without a mask the result is right. The function is also called with one, which it may "
-    "ignore for now: let its arguments be (q, k, v, mask=None)."
-)
+NO_MASK = {
+    "takes 3 positional arguments but 4": "Without a mask the result is right. The function is "
+    "also called with one, which it may ignore for now: let its arguments be (q, k, v, mask=None)."
+}
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, divisor: float, over: int = -1) -> Tensor:
@@ -73,8 +73,7 @@ def scaled_dot_product_attention(attempt: Attempt, normal: Draw) -> None:
         "Without a mask the result is right. With one it contains NaN: the third query may attend "
         "to nothing, and its softmax is 0 / 0."
     )
-    told = {"takes 3 positional arguments but 4": NO_MASK}
-    masked = attempt(q, k, v, mask, shape=shape, if_not_finite=message, explain=told)
+    masked = attempt(q, k, v, mask, shape=shape, if_not_finite=message, explain=NO_MASK)
     if close(masked, attend(q, k, v, math.sqrt(d))):  # left for later
         return
     scores = q @ k.mT / math.sqrt(d)
@@ -184,13 +183,12 @@ def antisymmetric_share(attempt: Attempt, normal: Draw) -> None:
     )
     attempt.expect_close(attempt(pure_q, pure_k, if_not_finite=message), outcomes)
     b = w_q @ w_k.T  # [dim, dim]
-    small = w_q.T @ w_k  # [d_head, d_head]
     outcomes = {
         share_of(b): "For random w_q and w_k the share is wrong.",
         share_of(b).sqrt(): "This is the ratio of the norms. The share is the ratio of their "
         "squares, so that the shares of both parts sum to one.",
-        share_of(small): "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. The matrix "
-        "between tokens is B = w_q @ w_k.T, [dim, dim].",
+        share_of(w_q.T @ w_k): "This is the share for w_q.T @ w_k, a [d_head, d_head] matrix. The "
+        "matrix between tokens is B = w_q @ w_k.T, [dim, dim].",
     }
     attempt.expect_close(attempt(w_q, w_k), outcomes)
 
@@ -281,8 +279,7 @@ def multi_head(attempt: Attempt, normal: Draw) -> None:
 
     no_queries = w_qkv.clone()
     no_queries[:, :dim] = 0
-    mixed = (x @ no_queries).reshape(batch, tokens, heads, 3, d).permute(3, 0, 2, 1, 4)
-    mixed_q, mixed_k, mixed_v = mixed
+    mixed_q, mixed_k, mixed_v = (x @ no_queries).unflatten(2, (heads, 3, d)).permute(3, 0, 2, 1, 4)
     cut_first = attend(mixed_q, mixed_k, mixed_v, math.sqrt(d)).transpose(1, 2).flatten(2)
     outcomes = of_heads(v, heads) | {
         cut_first: "The columns are cut into heads before they are cut into q, k and v. It is the "
@@ -345,11 +342,9 @@ def grouped_query_attention(attempt: Attempt, normal: Draw) -> None:
     outcomes = of_heads(v, heads) | {
         mixed_v.mean(1, keepdim=True).expand_as(x): "Keys and values are read group by group. The "
         "first half of w_kv has the keys of all groups, the second their values.",
-        v[..., :d_head].mean(1, keepdim=True).repeat(1, tokens, heads): "All heads read the first "
-        "group.",
+        v[..., :d_head].mean(1, True).repeat(1, tokens, heads): "All heads read the first group.",
     }
-    none = torch.zeros(dim, dim)
-    attempt.expect_close(attempt(x, none, w_kv, identity, heads, explain=VIEW), outcomes)
+    attempt.expect_close(attempt(x, 0 * w_q, w_kv, identity, heads, explain=VIEW), outcomes)
     root, by_head = math.sqrt(d_head), partial(in_turn, q, w_out)
     outcomes = {
         by_head(x @ w_kv, range(heads), root): "With as many groups as heads the result is wrong. "
@@ -434,13 +429,9 @@ def chunked_attention(attempt: Attempt, normal: Draw) -> None:
         result = attempt(q, sign * k, v, 4, if_not_finite=message)
         message = f"With scores {around} the result is wrong."
         attempt.expect_close(result, {attend(q, sign * k, v, math.sqrt(d)): message})
-    keep_to_chunks(attempt)
 
-
-def keep_to_chunks(attempt: Attempt) -> None:
-    """The memory rule, with many queries so that scores outweigh copies of q, k and v."""
+    # The memory rule, with many queries so that scores outweigh copies of q, k and v.
     queries, keys, d, d_v, chunk = 128, 64, 3, 5, 2
-    normal = normal_draws(seed=5)
     q, k, v = normal(queries, d), normal(keys, d), normal(keys, d_v)
     meter = MemoryMeter(q, k, v)
     attempt(q, k, v, chunk, shape=dict(queries=queries, d_v=d_v), within=meter)

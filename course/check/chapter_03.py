@@ -65,9 +65,8 @@ def move_by(attempt: Attempt) -> None:
     }
     attempt.expect_close(attempt(p, 0), outcomes)
     moved = attempt(p, 2, shape=dict(n=n, dim=dim))
-    lengths = moved.unflatten(1, (-1, 2)).norm(dim=-1)
     attempt.expect(
-        (lengths - 1).abs().max() < 1e-4,
+        (moved.unflatten(1, (-1, 2)).norm(dim=-1) - 1).abs().max() < 1e-4,
         "After the move the squares of a pair no longer sum to one. Check the signs: sin(a + b) = "
         "sin a cos b + cos a sin b, cos(a + b) = cos a cos b - sin a sin b.",
     )
@@ -244,8 +243,7 @@ def rotary_2d(attempt: Attempt, normal: Draw) -> None:
         torch.cat([turn(x[..., :6], places // 5), turn(x[..., 6:], places % 5)], -1)
         for places in (torch.arange(15), down_the_columns(grid))
     )
-    outcomes = {right: f"On a grid of 3 x 5 {ALONE}", downwards: DOWNWARDS}
-    attempt.expect_close(result, outcomes)
+    attempt.expect_close(result, {right: f"On a grid of 3 x 5 {ALONE}", downwards: DOWNWARDS})
 
 
 def turn(x: Tensor, places: Tensor, base=10000.0, width=0, halves=False) -> Tensor:

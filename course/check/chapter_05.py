@@ -130,10 +130,8 @@ def spatial_gate(attempt: Attempt, normal: Draw) -> None:
         (weight @ u) * (weight @ gate): "All features are mixed, those of U too.",
     }
     attempt.expect_close(attempt(x, weight, zeros, 0.1), outcomes)
-    outcomes = {
-        u * (weight @ gate + bias[:, None]): "The bias is used in a wrong way. Its entry i is "
-        "added to all features of token i."
-    }
+    message = "The bias is used in a wrong way. Its entry i is added to all features of token i."
+    outcomes = {u * (weight @ gate + bias[:, None]): message}
     attempt.expect_close(attempt(x, weight, bias, 0.1), outcomes)
 
 
@@ -177,7 +175,6 @@ def resized_mixing(attempt: Attempt, normal: Draw) -> None:
     }
     attempt.expect_close(attempt(x, 0 * up, 0 * up_bias, 0 * down, down_bias, old, new), outcomes)
     up_fine = share * up @ finer.T
-    down_fine = finer @ down
     bias = finer @ down_bias
     ones = torch.ones(after, hidden)
     none = 0 * bias
@@ -193,8 +190,6 @@ def resized_mixing(attempt: Attempt, normal: Draw) -> None:
         "Only up is.",
     }
     attempt.expect_close(attempt(x, up, up_bias, 0 * down + 1, 0 * down_bias, old, new), outcomes)
-    outcomes = {
-        layer(x, up_fine, down_fine, bias): "The resampled down is wrong. Each of its columns is a "
-        "small image."
-    }
+    message = "The resampled down is wrong. Each of its columns is a small image."
+    outcomes = {layer(x, up_fine, finer @ down, bias): message}
     attempt.expect_close(attempt(x, up, up_bias, down, down_bias, old, new), outcomes)

@@ -46,9 +46,8 @@ def feature_cka(attempt: Attempt, normal: Draw) -> None:
         }
         attempt.expect_close(attempt(*pair), outcomes)
     many = normal(60, 5), normal(60, 3)
-    meter = MemoryMeter(*many)
-    message = "For 60 images the value is wrong."
-    attempt.expect_close(attempt(*many, within=meter), {aligned(*many): message})
+    found = attempt(*many, within=(meter := MemoryMeter(*many)))
+    attempt.expect_close(found, {aligned(*many): "For 60 images the value is wrong."})
     attempt.expect(
         meter.largest < 60 * 60,
         "A matrix of all pairs of images is made. Multiply features with features: the products "
@@ -144,9 +143,8 @@ def streamed_cka(attempt: Attempt, normal: Draw) -> None:
     }
     attempt.expect_close(attempt(x, y, 7), outcomes)
     a, b = normal(450, 3), normal(450, 2)
-    meter = MemoryMeter(a, b)
-    message = "For nine batches the value is wrong."
-    attempt.expect_close(attempt(a, b, 50, within=meter), {aligned(a, b): message})
+    found = attempt(a, b, 50, within=(meter := MemoryMeter(a, b)))
+    attempt.expect_close(found, {aligned(a, b): "For nine batches the value is wrong."})
     attempt.expect(
         meter.largest < 450 * 2,
         f"A tensor of {meter.largest} numbers is made for 450 images in batches of 50. Keep "
@@ -180,11 +178,12 @@ def left_out(attempt: Attempt, normal: Draw) -> None:
     def mistakes(x: Tensor, y: Tensor, penalty: float) -> Outcomes:
         fit = fitted(x, y, penalty, x)
         h = leverage(x, penalty)
-        bare = h - 1 / n
         return {
             fit: "This is the fit to all rows: each row has seen its own target.",
             (y - fit) / (1 - h): "These are errors of rows left out. Subtract them from targets.",
-            y - (y - fit) / (1 - bare): "The bias is fitted without the row as well: its part of "
+            y
+            - (y - fit)
+            / (1 - h + 1 / n): "The bias is fitted without the row as well: its part of "
             "the leverage, 1 / n, is missing.",
             y - (y - fit) * (1 - h): "The errors are multiplied by 1 - h. A row that is left out "
             "has a larger error: divide.",

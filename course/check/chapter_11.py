@@ -72,7 +72,6 @@ def expected_change(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(update, 0), {update: message})
     n = jitter + 1
     total = put_at(product(range(n), repeat=2))
-    middle, corner = put(1, 1), put(0, 0)
     covered = F.conv_transpose2d(torch.ones(1, 1, height, width), torch.ones(1, 1, n, n))[0]
     outcomes = {
         total / n**2: "The change should be the mean, over all positions of the crop, of the "
@@ -85,8 +84,8 @@ def expected_change(attempt: Attempt, normal: Draw) -> None:
         put_at(product(range(1, n), repeat=2)) / jitter**2: "The first row and column of positions "
         "are left out. There are jitter + 1 of each.",
         total / covered: "Divide by the number of positions, not by how many covered a pixel.",
-        middle: "The crop stays in the middle. It should be at every position equally often.",
-        corner: "The crop stays in the corner. It should be at every position equally often.",
+        put(1, 1): "The crop stays in the middle. It should be at every position equally often.",
+        put(0, 0): "The crop stays in the corner. It should be at every position equally often.",
     }
     attempt.expect_close(attempt(update, jitter), outcomes)
 

@@ -214,8 +214,7 @@ def forgotten(attempt: Attempt, normal: Draw) -> None:
     dim = 6
     x = normal(dim)
     left, right = (torch.linalg.qr(normal(dim, dim))[0] for _ in range(2))
-    values = torch.tensor([5.0, 2.0, 1.0, 0.2, 0.0, 0.0])
-    matrix = left @ torch.diag(values) @ right.T
+    matrix = left * torch.tensor([5.0, 2.0, 1.0, 0.2, 0.0, 0.0]) @ right.T
 
     def onto(basis: Tensor) -> Tensor:
         return basis @ basis.T

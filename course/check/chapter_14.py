@@ -74,12 +74,11 @@ def asymptotic_rate(attempt: Attempt, normal: Draw) -> None:
     x = normal(5)
     turn, stretch = torch.tensor([[0.0, -0.25], [1.0, 0.0]]), torch.tensor([[0.1, 9.0], [0.0, 0.2]])
     matrix = torch.block_diag(turn, stretch, torch.tensor([[-0.3]]))
-    values = torch.linalg.svdvals(matrix)
     outcomes = {
         0.5: "For a linear branch whose eigenvalues have the sizes 0.5, 0.5, 0.3, 0.2 and 0.1 the "
         "rate should be 0.5.",
-        values[0]: "This is the largest singular value, the stretch of one step. Over many steps "
-        "eigenvalues decide.",
+        torch.linalg.svdvals(matrix)[0]: "This is the largest singular value, the stretch of one "
+        "step. Over many steps eigenvalues decide.",
         **dict.fromkeys((0.2, 0.3), "This is a real part. 0.5i and -0.5i have the size 0.5."),
         0.1: "This is the smallest. In the long run the slowest direction is left.",
         1.2: "Take the Jacobian of the branch alone, without the identity.",

@@ -1,5 +1,7 @@
 """Chapter 18: products with a Hessian, its sharpest direction, and how much of it is negative."""
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -52,17 +54,12 @@ def hessian_product(attempt: Attempt, normal: Draw) -> None:
 @exercise()
 def sharpest(attempt: Attempt) -> None:
     """start [n], product: [n] -> [n], steps -> one number."""
-    calls = [0]
+    calls, Q = [0], torch.linalg.qr(normal_draws(seed=1)(6, 6)).Q
 
-    def product_with(values: Tensor):
-        Q = torch.linalg.qr(normal_draws(seed=1)(len(values), len(values))).Q
-        A = Q @ torch.diag(values) @ Q.T
-
-        def product(v: Tensor) -> Tensor:
-            calls[0] += 1
-            return A @ v
-
-        return product
+    def product(values: Tensor, v: Tensor) -> Tensor:
+        """That of v with a matrix of these eigenvalues."""
+        calls[0] += 1
+        return Q @ (values * (Q.T @ v))
 
     start = normal_draws(seed=2)(6)
     downward = torch.tensor([-5.0, 2.5, 2.0, 1.0, -1.0, 0.5])
@@ -73,23 +70,21 @@ def sharpest(attempt: Attempt) -> None:
         2.5: "This is the largest eigenvalue; that of largest size is below zero here.",
         25.0: "The square of the eigenvalue is returned.",
     }
-    attempt.expect_close(attempt(start, product_with(downward), 60), outcomes)
+    with_downward = partial(product, downward)
+    attempt.expect_close(attempt(start, with_downward, 60), outcomes)
     message = "More products with the matrix are taken than there are steps, and one to read off."
     attempt.expect(calls[0] <= 62, message)
     attempt.expect(calls[0] > 1, "No product with the matrix is taken.")
+    said = "With large eigenvalues the vector overflows. Scale it to length 1 after each product."
     for scale in (1e9, 1e-9):
-        large = product_with(scale * torch.tensor([3.0, 1.0, 0.5, 0.1, 0.0, -0.5]))
-        message = (
-            "With large eigenvalues the vector overflows. Scale it to length 1 after each product."
-        )
-        found = attempt(start, large, 60, if_not_finite=message)
+        large = partial(product, scale * torch.tensor([3.0, 1.0, 0.5, 0.1, 0.0, -0.5]))
+        found = attempt(start, large, 60, if_not_finite=said)
         message = f"With eigenvalues of the size of {scale:g} it fails."
         attempt.expect_close(found / scale, {3.0: message})
     message = "A longer start gives another value. Scale it to length 1."
-    attempt.expect_close(attempt(100 * start, product_with(downward), 60), {-5.0: message})
-    early = attempt(start, product_with(downward), 2)
+    attempt.expect_close(attempt(100 * start, with_downward, 60), {-5.0: message})
     message = "After two steps the value is exact: another method than power iteration is at work."
-    attempt.expect((early - torch.tensor(-5.0)).abs() > 1e-6, message)
+    attempt.expect((attempt(start, with_downward, 2) + 5).abs() > 1e-6, message)
 
 
 @exercise(seed=3)
@@ -115,10 +110,9 @@ def tridiagonal(attempt: Attempt, normal: Draw) -> None:
         start @ A @ start: "The first entry is that of a start that is not scaled to length 1.",
     }
     attempt.expect_close(found[0, 0], outcomes)
-    beside = right.diagonal(1)
     outcomes = {
-        beside: "The entries above the diagonal are wrong: each is the length of what is left of a "
-        "product when its parts along all earlier vectors are taken away.",
+        right.diagonal(1): "The entries above the diagonal are wrong: each is the length of what "
+        "is left of a product when its parts along all earlier vectors are taken away.",
         0.0: "The entries above the diagonal are missing.",
     }
     attempt.expect_close(found.diagonal(1).abs(), outcomes)
@@ -204,6 +198,5 @@ def filter_scaled(attempt: Attempt, normal: Draw) -> None:
         "filter is a row, weight[i].",
     }
     attempt.expect_close(attempt(matrix, own, shape={"out": 3, "in": 6}), outcomes)
-    bias = normal(7)
     message = "Parameters with one axis are no filters: there the direction is 0."
-    attempt.expect_close(attempt(bias, normal(7), shape={"features": 7}), {0.0: message})
+    attempt.expect_close(attempt(normal(7), normal(7), shape={"features": 7}), {0.0: message})

@@ -61,7 +61,7 @@ def gains(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(matrix, waves), outcomes)
 
 
-@exercise(seed=2)
+@exercise("batch, channels, height, width", seed=2)
 def noise_in_band(attempt: Attempt, normal: Draw) -> None:
     """white [batch, channels, height, width], keep [height, width], power -> like white."""
     batch, channels, height, width = 2, 3, 6, 8
@@ -77,7 +77,6 @@ def noise_in_band(attempt: Attempt, normal: Draw) -> None:
         return strength * x / x.square().mean(over, keepdim=True).sqrt()
 
     rest, each = passed(white), (1, 2, 3)
-    shape = dict(batch=batch, channels=channels, height=height, width=width)
     outcomes = {
         scaled(rest, each): "The noise is wrong.",
         rest: "The noise has the right waves, and its power is not changed.",
@@ -91,7 +90,7 @@ def noise_in_band(attempt: Attempt, normal: Draw) -> None:
         scaled(rest, each) ** 2 / rest: "The factor is the root of this ratio of powers.",
         scaled(white, each): "All waves are kept.",
     }
-    attempt.expect_close(attempt(white, keep, power, shape=shape), outcomes)
+    attempt.expect_close(attempt(white, keep, power), outcomes)
 
 
 @exercise("bins")

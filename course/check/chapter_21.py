@@ -1,6 +1,7 @@
 """Chapter 21: means and other images' tokens put in, read-outs, sparse codes."""
 
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,15 +20,14 @@ class Small(nn.Module):
         self.first, self.second = (Map(draw(dim, dim)) for _ in range(2))
         self.head = Map(draw(dim, classes))
 
-    def forward(self, x: Tensor) -> Tensor:
-        x = x + self.first(x)
-        x = x + self.second(x)
+    def forward(self, x: Tensor, name: str = "", given: Any = None) -> Tensor:
+        """The logits; the branch of this name gives what is given."""
+        for branch in ("first", "second"):
+            x = x + (given if branch == name else getattr(self, branch)(x))
         return self.head(x).prod(1)  # so that every token matters, and none adds by itself
 
 
 class Map(nn.Module):
-    """tanh of a linear map."""
-
     def __init__(self, weight: Tensor) -> None:
         super().__init__()
         self.weight = nn.Parameter(weight, requires_grad=False)
@@ -36,15 +36,7 @@ class Map(nn.Module):
         return torch.tanh(x @ self.weight)
 
 
-def with_given(model: Small, x: Tensor, name: str, given: Tensor | None) -> Tensor:
-    """Logits where a branch gives this, if anything."""
-    for branch in ("first", "second"):
-        x = x + (getattr(model, branch)(x) if branch != name or given is None else given)
-    return model.head(x).prod(1)
-
-
 def branch_of(model: Small, x: Tensor, name: str) -> Tensor:
-    """What a branch gives."""
     return model.first(x) if name == "first" else model.second(x + model.first(x))
 
 
@@ -55,10 +47,10 @@ def with_mean(attempt: Attempt, normal: Draw) -> None:
     x, known = normal(3, 2, 4), normal(6, 2, 4)
     for name in ("first", "second"):
         there, here = (branch_of(model, t, name) for t in (known, x))
-        put_in = partial(with_given, model, x, name)
+        put_in = partial(model, x, name)
         outcomes = {
             put_in(there.mean(0)): f"With the mean in the place of {name!r} the logits are wrong.",
-            put_in(None): "The model is whole: nothing is put in.",
+            model(x): "The model is whole: nothing is put in.",
             put_in(torch.zeros_like(here)): "Zeros are put in. Put in the mean over known images.",
             put_in(here.mean(0)): "This is the mean over x, the images that are scored. Take that "
             "over known.",
@@ -82,7 +74,7 @@ def patched(attempt: Attempt, normal: Draw) -> None:
         def put_in(into, kept, new, tokens, name=name) -> Tensor:
             given = kept.clone()
             given[:, tokens] = new[:, tokens]
-            return with_given(model, into, name, given)
+            return model(into, name, given)
 
         for tokens in ([1, 3, 4], [0]):
             rest = [i for i in range(5) if i not in tokens]
@@ -135,14 +127,13 @@ def sparse_codes(attempt: Attempt, normal: Draw) -> None:
         largest = by.sort(descending=True).indices[:, :k]
         return torch.zeros_like(scores).scatter(1, largest, scores.gather(1, largest))
 
-    positive = torch.where(scores > 0, scores, 0)
+    positive = scores.relu()
     for k in (2, 3):
         largest = positive.flatten().sort(descending=True).values[6 * k - 1]
         outcomes = {
             keep(positive, k, positive): f"With the {k} largest of nine codes the result is wrong.",
             positive: "All positive codes are kept. Keep the k largest of each token.",
-            keep(torch.where(scores - bias > 0, scores - bias, 0), k, scores - bias): "The bias is "
-            "left out.",
+            keep((scores - bias).relu(), k, scores - bias): "The bias is left out.",
             keep(positive.T, k, positive.T).T: "Each direction keeps k tokens, not each token k.",
             keep(positive, k, -positive): "The k smallest codes are kept.",
             keep(scores, k, scores.abs()): "Codes are kept by their size, whatever the sign.",

@@ -37,7 +37,6 @@ def cost_to_reach(attempt: Attempt) -> None:
     def between(t: float, i: int) -> torch.Tensor:
         return torch.tensor(costs[i].item() ** (1 - t) * costs[i + 1].item() ** t)
 
-    ends = torch.log(costs[-1] / costs[0])
     outcomes = {
         between(0.6, 1): "Between the second and third model, at three fifths, the cost is wrong.",
         costs[1] * 0.4 + costs[2] * 0.6: "You interpolate the cost. Interpolate its logarithm, and "
@@ -47,8 +46,8 @@ def cost_to_reach(attempt: Attempt) -> None:
         between(math.log(83 / 80) / math.log(85 / 80), 1): "The accuracy needs no logarithm.",
         between(0.4, 1): "The ends are exchanged: near the cheaper model's accuracy the cost is "
         "near its.",
-        costs[0] * torch.exp(ends * 13 / 15): "You use the first and the last model. Use the two "
-        "around the accuracy.",
+        costs[0] * (costs[-1] / costs[0]) ** (13 / 15): "You use the first and the last model. Use "
+        "the two around the accuracy.",
         costs[2]: "This is the cost of the nearest model above. Interpolate.",
         costs[1]: "This is the cost of the nearest model below. Interpolate.",
     }

@@ -13,14 +13,13 @@ def share_to(attempt: Attempt, normal: Draw) -> None:
     """weights [batch, queries, keys], chosen [batch, keys] -> [batch, queries]."""
     weights = normal(2, 3, 5).abs()
     chosen = torch.tensor([[True, False, True, False, False], [False, True, True, True, False]])
-    part, whole = weights * chosen[:, None], weights.sum(-1)
+    part, whole = (weights * chosen[:, None]).sum(-1), weights.sum(-1)
     outcomes = {
-        part.sum(-1) / whole: "For three queries and five keys the share of those chosen is wrong.",
-        part.sum(-1): "These are weights. Divide by the sum of the query's weights, which with "
-        "sigmoids is not 1.",
-        1 - part.sum(-1) / whole: "This is the share of the tokens that are not chosen.",
-        part.sum(-1) / chosen.sum(-1, keepdim=True): "You average over the chosen keys. Add their "
-        "weights up.",
+        part / whole: "For three queries and five keys the share of those chosen is wrong.",
+        part: "These are weights. Divide by the sum of the query's weights, which with sigmoids is "
+        "not 1.",
+        1 - part / whole: "This is the share of the tokens that are not chosen.",
+        part / chosen.sum(1, True): "You average over the chosen keys. Add their weights up.",
         (weights * chosen[:1, None]).sum(-1) / whole: "Each image has chosen keys of its own.",
     }
     attempt.expect_close(attempt(weights, chosen), outcomes)

@@ -66,19 +66,17 @@ def knn_accuracy(attempt: Attempt, normal: Draw) -> None:
     """features [n, d], labels [n], test features [m, d], test labels [m], k -> one number."""
     x, y = normal(60, 4) * (1 + 4 * normal(60, 1).abs()), normal(97, 4)
     labels, truth = (x[:, 0] > x[:, 1]).long(), (y[:, 0] > y[:, 1]).long()
-    unit = [v / v.norm(dim=1, keepdim=True) for v in (x, y)]
-    far = -(y[:, None] - x).norm(dim=2)
+    cosine = torch.cosine_similarity(y[:, None], x, dim=2)
 
     def right(scores: Tensor, k: int) -> Tensor:
         votes = [labels[row.argsort(descending=True)[:k]].bincount(minlength=2) for row in scores]
         return (torch.stack(votes).argmax(1) == truth).double().mean()
 
-    cosine = unit[1] @ unit[0].T
     outcomes = {
         right(cosine, 5): "For 97 test images and five neighbours the fraction is wrong.",
         right(cosine, 1): "Only the nearest votes. Let k neighbours vote.",
         right(y @ x.T, 5): "You take the largest product. A long vector then wins: take cosines.",
-        right(far, 5): "You take distances. Take cosines, which do not see lengths.",
+        right(-torch.cdist(y, x), 5): "You take distances. Take cosines, which do not see lengths.",
         right(-cosine, 5): "You take the least similar images.",
         1 - right(cosine, 5): "This is the fraction of errors.",
         97 * right(cosine, 5): "You count. Give the fraction.",
@@ -111,16 +109,15 @@ def dino_loss(attempt: Attempt, normal: Draw) -> None:
             target, guess = guess, target
         return -((target.flip(0) if cross else target) * guess.log()).sum() / over
 
-    right = loss()
     outcomes = {
-        right: "For two views of three images the loss is wrong.",
+        loss(): "For two views of three images the loss is wrong.",
         loss(cross=False): "Each view is compared with itself. The teacher should see the other.",
         loss(sign=0): "The centre is not subtracted from the teacher's scores.",
         loss(sign=1): "The centre is added. Subtract it.",
         loss(hot=0.2, cold=0.5): "The temperatures are exchanged.",
         loss(hot=2, cold=5): "Scores are divided by the temperature, not multiplied.",
         loss(swap=True): "The teacher gives the target, the student the logarithms.",
-        -right: "The sign is wrong: a cross-entropy is positive.",
+        -loss(): "The sign is wrong: a cross-entropy is positive.",
         loss(over=1): "You add up. Take the mean over views and images.",
         loss(over=24): "Sum over the outputs; take the mean over views and images alone.",
         loss(over=3): "You add the two directions. Take their mean.",
