@@ -66,8 +66,7 @@ def mix_tokens(attempt: Attempt, normal: Draw) -> None:
 @exercise("batch", seed=0)
 def distance_from_alike(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim] -> [batch]."""
-    batch, tokens, dim = 3, 4, 5
-    x = 2 * normal(batch, tokens, dim) + 1
+    x = 2 * normal(3, 4, 5) + 1
     away = x - x.mean(1, keepdim=True)
     outcomes = {
         size(away) / size(x): "For tokens drawn at random the distance is wrong.",
@@ -82,7 +81,7 @@ def distance_from_alike(attempt: Attempt, normal: Draw) -> None:
         "the norm of x.",
         (away.norm(dim=2) / x.norm(dim=2)).mean(1): "You take a ratio for each token and then the "
         "mean of them. Take one norm over all tokens.",
-        (away.norm() / x.norm()).expand(batch): "All images share one norm. Each has its own.",
+        (away.norm() / x.norm()).expand(3): "All images share one norm. Each has its own.",
         size(x - away) / size(x): "You return the size of the mean token, not of the rest.",
     }
     attempt.expect_close(attempt(x), outcomes)

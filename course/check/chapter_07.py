@@ -239,9 +239,8 @@ def paired_interval(attempt: Attempt) -> None:
 @exercise()
 def best_temperature(attempt: Attempt) -> None:
     """Logits [n, classes], labels [n] -> the temperature with the smallest cross-entropy."""
-    n, classes = 400, 5
     for seed, scale in ((2, 4.0), (3, 0.15), (4, 1.3)):  # far too sure, not sure enough, ...
-        honest = 1.5 * normal_draws(seed=seed)(n, classes)
+        honest = 1.5 * normal_draws(seed=seed)(400, 5)
         draws = torch.Generator().manual_seed(seed)
         labels = honest.softmax(1).multinomial(1, generator=draws)[:, 0]
         logits = scale * honest

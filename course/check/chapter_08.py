@@ -13,8 +13,7 @@ from course.check.exercise import exercise
 @exercise("filters, channels, height, width", seed=0)
 def on_one_scale(attempt: Attempt, normal: Draw) -> None:
     """filters [n, channels, height, width] -> from 0 to 1, one scale, 0 in the middle."""
-    n, channels, height, width = 4, 3, 5, 2
-    filters = normal(n, channels, height, width) + 0.3
+    filters = normal(4, 3, 5, 2) + 0.3
     filters *= torch.tensor([0.1, 1.0, 3.0, 0.5])[:, None, None, None]
     for sign in (1, -1):  # the largest size is once of a positive, once of a negative weight
         x = sign * filters

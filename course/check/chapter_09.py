@@ -110,15 +110,12 @@ def relevance(attempt: Attempt, normal: Draw) -> None:
 @exercise("batch, channels, rows, columns", seed=33)
 def integrated_gradients(attempt: Attempt, normal: Draw) -> None:
     """images [batch, channels, rows, columns], baseline [channels, rows, columns], score, steps."""
-    batch, channels, rows, columns = 2, 3, 4, 5
-    images, baseline = normal(batch, channels, rows, columns), normal(channels, rows, columns)
-    weights = normal(channels, rows, columns)
+    images, baseline, weights = normal(2, 3, 4, 5), normal(3, 4, 5), normal(3, 4, 5)
     way = images - baseline
 
     def linear(x: torch.Tensor) -> torch.Tensor:
         return (x * weights).flatten(1).sum(1)
 
-    call = partial(attempt, images, baseline)
     outcomes = {
         weights * way: "For a linear score each number's part is its weight times its change from "
         "the baseline.",
@@ -126,10 +123,10 @@ def integrated_gradients(attempt: Attempt, normal: Draw) -> None:
         weights * images: "The gradient is multiplied by the image, where it should be by the "
         "image minus the baseline.",
         -weights * way: "The sign is wrong: the path goes from the baseline to the image.",
-        weights * way / batch: "Differentiate the sum of the scores, not their mean.",
+        weights * way / 2: "Differentiate the sum of the scores, not their mean.",
         3 * weights * way: "The gradients are added up. Take their mean over the steps.",
     }
-    attempt.expect_close(call(linear, 3), outcomes)
+    attempt.expect_close(attempt(images, baseline, linear, 3), outcomes)
     slope = 2 * weights * way
     outcomes = {
         weights * (images.square() - baseline.square()): "For a score of squares, middles of equal "
@@ -142,14 +139,14 @@ def integrated_gradients(attempt: Attempt, normal: Draw) -> None:
         slope * (baseline + way * 0.375): "The gradient is taken where each piece begins. Take it "
         "in the middle.",
     }
-    attempt.expect_close(call(lambda x: linear(x.square()), 4), outcomes)
+    attempt.expect_close(attempt(images, baseline, lambda x: linear(x.square()), 4), outcomes)
     slopes = [3 * (3 * linear(baseline + (step + 0.5) / 5 * way)).cos() for step in range(5)]
-    mean = torch.stack(slopes).mean(0).view(batch, 1, 1, 1)
+    mean = torch.stack(slopes).mean(0).view(-1, 1, 1, 1)
     outcomes = {
         mean * weights * way: "For a score that bends, the mean over 5 steps is wrong. Each image "
         "of the batch has its own path."
     }
-    attempt.expect_close(call(lambda x: (3 * linear(x)).sin(), 5), outcomes)
+    attempt.expect_close(attempt(images, baseline, lambda x: (3 * linear(x)).sin(), 5), outcomes)
 
 
 @exercise("new tokens, tokens", seed=34)

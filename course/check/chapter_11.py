@@ -1,6 +1,5 @@
 """Chapter 11: single steps of generating an input, and an image robust to shifts."""
 
-from collections.abc import Iterable
 from functools import partial
 from itertools import product
 
@@ -61,17 +60,16 @@ def expected_change(attempt: Attempt, normal: Draw) -> None:
     channels, height, width, jitter = 2, 5, 6, 3
     update = normal(channels, height, width)
 
-    def put(top: int, left: int) -> Tensor:
-        """The update at one position of the crop."""
-        return F.pad(update, (left, jitter - left, top, jitter - top))
-
-    def put_at(positions: Iterable[tuple[int, ...]]) -> Tensor:
-        return torch.stack([put(*position) for position in positions]).sum(0)
+    def put_at(*positions: tuple[int, ...]) -> Tensor:
+        """The update at these positions of the crop, added up."""
+        margins = ((left, jitter - left, top, jitter - top) for top, left in positions)
+        return torch.stack([F.pad(update, margin) for margin in margins]).sum(0)
 
     message = "Without jitter there is one position, and the change should be the update itself."
     attempt.expect_close(attempt(update, 0), {update: message})
     n = jitter + 1
-    total = put_at(product(range(n), repeat=2))
+    total = put_at(*product(range(n), repeat=2))
+    middle, corner = put_at((1, 1)), put_at((0, 0))
     covered = F.conv_transpose2d(torch.ones(1, 1, height, width), torch.ones(1, 1, n, n))[0]
     outcomes = {
         total / n**2: "The change should be the mean, over all positions of the crop, of the "
@@ -79,13 +77,13 @@ def expected_change(attempt: Attempt, normal: Draw) -> None:
         total: "This is the sum over all positions. An expectation is their mean.",
         total / n: "The sum is divided by the positions along one side. They vary along both.",
         total / jitter**2: "The sum is divided by jitter squared. A side has jitter + 1 positions.",
-        put_at(product(range(jitter), repeat=2)) / jitter**2: "The last row and column of "
+        put_at(*product(range(jitter), repeat=2)) / jitter**2: "The last row and column of "
         "positions are left out. There are jitter + 1 of each.",
-        put_at(product(range(1, n), repeat=2)) / jitter**2: "The first row and column of positions "
-        "are left out. There are jitter + 1 of each.",
+        put_at(*product(range(1, n), repeat=2)) / jitter**2: "The first row and column of "
+        "positions are left out. There are jitter + 1 of each.",
         total / covered: "Divide by the number of positions, not by how many covered a pixel.",
-        put(1, 1): "The crop stays in the middle. It should be at every position equally often.",
-        put(0, 0): "The crop stays in the corner. It should be at every position equally often.",
+        middle: "The crop stays in the middle. It should be at every position equally often.",
+        corner: "The crop stays in the corner. It should be at every position equally often.",
     }
     attempt.expect_close(attempt(update, jitter), outcomes)
 
@@ -144,7 +142,6 @@ def robust_images(attempt: Attempt, normal: Draw) -> None:
     start = 0.5 + 0.05 * normal(n, channels, height, width)
     wanted = torch.tensor([2, 0, 3])
     w = model.w.detach()[wanted]
-    climb = partial(attempt, start, wanted, model)
 
     def climbed(
         shifts=((0, 0),), steps=1, size=0.02, w=w, back=-1, sign=1, clip="always", scale="picture"
@@ -163,7 +160,7 @@ def robust_images(attempt: Attempt, normal: Draw) -> None:
             x = x.clamp(0, 1) if clip == "always" else x
         return x.clamp(0, 1) if clip == "last" else x
 
-    result = climb([(0, 0)], 1, 0.02)
+    result = attempt(start, wanted, model, [(0, 0)], 1, 0.02)
     attempt.expect(not torch.equal(result, start), "The images are still the start after a step.")
     # The step for probabilities: each logit's slope less the mean slope, weighted by probability.
     p = model(start).softmax(1).detach()
@@ -196,7 +193,7 @@ def robust_images(attempt: Attempt, normal: Draw) -> None:
         climbed(shifts, back=1): "The image is shifted the other way: up instead of down, to the "
         "left instead of to the right.",
     }
-    attempt.expect_close(climb(shifts, 1, 0.02), outcomes)
+    attempt.expect_close(attempt(start, wanted, model, shifts, 1, 0.02), outcomes)
     far = partial(climbed, shifts, 3, 0.4)
     outcomes = {
         far(): "After three large steps the images are wrong.",
@@ -204,4 +201,4 @@ def robust_images(attempt: Attempt, normal: Draw) -> None:
         far(clip="last"): "The images are cut off only at the end. Cut them off after each step: "
         "the next gradient should be that of an image that can be seen.",
     }
-    attempt.expect_close(climb(shifts, 3, 0.4), outcomes)
+    attempt.expect_close(attempt(start, wanted, model, shifts, 3, 0.4), outcomes)

@@ -180,9 +180,8 @@ def convolution_values(attempt: Attempt, normal: Draw) -> None:
 
 
 def as_matrix(kernel: Tensor, size: int, stride: int) -> Tensor:
-    """The whole matrix of the convolution that wraps around, window by window."""
+    """The matrix of the convolution that wraps around, [places^2 * out, channels * size^2]."""
     room = size - kernel.shape[-1]
     corner = F.pad(kernel, (0, room, 0, room))  # [out, channels, size, size]
     windows = product(range(0, size, stride), repeat=2)
-    rows = [corner.roll(window, (2, 3)).flatten(1) for window in windows]
-    return torch.cat(rows)  # [places^2 * out, channels * size^2]
+    return torch.cat([corner.roll(window, (2, 3)).flatten(1) for window in windows])

@@ -248,8 +248,5 @@ def forgotten(attempt: Attempt, normal: Draw) -> None:
     }
     attempt.expect_close(attempt(x, lambda x: (matrix @ x)[:2].tanh(), 1e-4), outcomes)
     z = normed(x)
-    outcomes = {
-        torch.full((dim, dim), 1 / dim) + torch.outer(z, z) / dim: "A layer norm with eps = 0 "
-        "forgets the direction of ones and that of z."
-    }
-    attempt.expect_close(attempt(x, lambda x: normed(x), 1e-4), outcomes)
+    message = "A layer norm with eps = 0 forgets the direction of ones and that of z."
+    attempt.expect_close(attempt(x, normed, 1e-4), {(1 + torch.outer(z, z)) / dim: message})

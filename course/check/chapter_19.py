@@ -64,10 +64,9 @@ def gains(attempt: Attempt, normal: Draw) -> None:
 @exercise("batch, channels, height, width", seed=2)
 def noise_in_band(attempt: Attempt, normal: Draw) -> None:
     """white [batch, channels, height, width], keep [height, width], power -> like white."""
-    batch, channels, height, width = 2, 3, 6, 8
-    white = normal(batch, channels, height, width)
+    white = normal(2, 3, 6, 8)
     white *= torch.tensor([1.0, 3.0])[:, None, None, None]
-    radius = torch.hypot(torch.fft.fftfreq(height)[:, None], torch.fft.fftfreq(width))
+    radius = torch.hypot(torch.fft.fftfreq(6)[:, None], torch.fft.fftfreq(8))
     keep, power = (radius > 0.15) & (radius < 0.35), 0.04
 
     def passed(x: Tensor, keep: Tensor = keep) -> Tensor:

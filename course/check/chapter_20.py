@@ -1,7 +1,5 @@
 """Chapter 20: variance over positions, Gaussian weights, the gain of averaging, given weights."""
 
-from functools import partial
-
 import torch
 
 from course.check.attempt import Attempt, Draw
@@ -101,20 +99,18 @@ def with_weights(attempt: Attempt, normal: Draw) -> None:
     """x [batch, tokens, dim], weights [heads, tokens, tokens], values, out [dim, dim] -> as x."""
     x, values, out = normal(2, 3, 8), normal(8, 8), normal(8, 8)
     weights = normal(4, 3, 3).softmax(-1)
-
-    by_head = partial(mixed, x)
     outcomes = {
-        by_head(weights, values, out): "For four heads of width 2 the result is wrong.",
-        by_head(weights, values, torch.eye(8)): "The output map is not applied.",
-        by_head(weights, torch.eye(8), out): "The map to values is not applied.",
-        by_head(weights.mT, values, out): "The weights are transposed: a row holds what one query "
+        mixed(x, weights, values, out): "For four heads of width 2 the result is wrong.",
+        mixed(x, weights, values, torch.eye(8)): "The output map is not applied.",
+        mixed(x, weights, torch.eye(8), out): "The map to values is not applied.",
+        mixed(x, weights.mT, values, out): "The weights are transposed: a row holds what one query "
         "takes from each key.",
-        by_head(weights.mean(0).expand(4, -1, -1), values, out): "All features get the mean of the "
-        "heads' weights. Each head has its own.",
-        by_head(weights, values, out, interleaved=True): "Neighbouring features belong to "
+        mixed(x, weights.mean(0).expand(4, -1, -1), values, out): "All features get the mean of "
+        "the heads' weights. Each head has its own.",
+        mixed(x, weights, values, out, interleaved=True): "Neighbouring features belong to "
         "different heads. A head's features are consecutive.",
-        by_head(weights, values.T, out.T): "Here the maps multiply the tokens from the right: x @ "
+        mixed(x, weights, values.T, out.T): "Here the maps multiply the tokens from the right: x @ "
         "values.",
-        x + by_head(weights, values, out): "The input is added. This is only the branch.",
+        x + mixed(x, weights, values, out): "The input is added. This is only the branch.",
     }
     attempt.expect_close(attempt(x, weights, values, out), outcomes)

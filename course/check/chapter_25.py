@@ -134,12 +134,11 @@ def key_for(attempt: Attempt, normal: Draw) -> None:
     query, rates = normal(8), torch.tensor([1.0, 0.3])
     rows, columns = torch.tensor(2.0), torch.tensor(-3.0)
     angles = torch.cat([rows * rates, columns * rates])
-    swapped = torch.cat([columns * rates, rows * rates])
     outcomes = {
         turned(query, -angles): "For 2 rows down and 3 columns to the left the key is wrong.",
         turned(query, angles): "The key is turned by its place later on: turn it back.",
         query: "This key scores highest at the query's own place.",
-        turned(query, -swapped): "Rows and columns are exchanged.",
+        turned(query, -angles.roll(2)): "Rows and columns are exchanged.",
         -turned(query, -angles): "This key scores lowest there: the sign is wrong.",
     }
     attempt.expect_close(attempt(query, rows, columns, rates), outcomes)

@@ -124,8 +124,7 @@ def shifted(attempt: Attempt, normal: Draw) -> None:
 def recall_at_k(attempt: Attempt, normal: Draw) -> None:
     """scores [n, n], k -> one number."""
     scores = normal(7, 7) + 1.2 * torch.eye(7)
-    own = scores.diagonal()
-    above, aside = ((scores > own.unsqueeze(i)).sum(i).double() for i in (1, 0))
+    above, aside = ((scores > scores.diagonal().unsqueeze(i)).sum(i).double() for i in (1, 0))
 
     def within(places: Tensor, k: int) -> Tensor:
         return (places < k).double().mean()

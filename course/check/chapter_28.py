@@ -128,8 +128,7 @@ def heun(attempt: Attempt, normal: Draw) -> None:
         y = x
         for t in (0.0, 1 / 3, 2 / 3):
             there = y + ahead / 3 * velocity(y, t)
-            looked = velocity(there, t + late / 3)
-            mean = first * velocity(y, t) + (1 - first) * looked
+            mean = first * velocity(y, t) + (1 - first) * velocity(there, t + late / 3)
             y = (y if back else there) + mean / 3
         return y
 
