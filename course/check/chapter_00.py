@@ -2,8 +2,6 @@
 
 import math
 
-from torch import Tensor
-
 from course.check.attempt import Attempt, Draw, normal_draws
 from course.check.chapter_04 import PARTS
 from course.check.exercise import exercise
@@ -66,24 +64,18 @@ def add_branch(attempt: Attempt, normal: Draw) -> None:
 @exercise("batch, dim")
 def mean_token(attempt: Attempt) -> None:
     """tokens [batch, tokens, dim] -> [batch, dim]."""
-
-    def check(tokens: Tensor, more: dict[Tensor, str]) -> None:
+    # With three sides of the same length every axis gives a result of the right shape.
+    for seed, shape in ((2, (4, 4, 4)), (3, (2, 3, 5))):
+        tokens = normal_draws(seed)(*shape)
         outcomes = {
             tokens.mean(1): "Every number should be the mean over one image's tokens.",
             tokens.sum(1): "These are sums. Divide them by the number of tokens.",
             tokens[:, 0]: "This is the first token alone. Take the mean of all.",
             tokens[:, -1]: "This is the last token alone. Take the mean of all.",
             tokens.amax(1): "These are the largest numbers, not the means.",
+            tokens.mean(0): "The mean is over the images. Every image should keep its own: the "
+            "tokens are axis 1.",
+            tokens.mean(2): "The mean is over the numbers of each token. The tokens are axis 1.",
+            tokens.sum(1) / 16: "You divide by 16 for any number of tokens.",
         }
-        attempt.expect_close(attempt(tokens), outcomes | more)
-
-    # With three sides of the same length every axis gives a result of the right shape.
-    cube = normal_draws(seed=2)(4, 4, 4)
-    axes = {
-        cube.mean(0): "The mean is over the images. Every image should keep its own: the tokens "
-        "are axis 1.",
-        cube.mean(2): "The mean is over the numbers of each token. The tokens are axis 1.",
-    }
-    check(cube, axes)
-    tokens = normal_draws(seed=3)(2, 3, 5)
-    check(tokens, {tokens.sum(1) / 16: "You divide by 16 for any number of tokens."})
+        attempt.expect_close(attempt(tokens), outcomes)

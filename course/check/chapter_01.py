@@ -15,15 +15,16 @@ from course.check.exercise import exercise
 def patchify(attempt: Attempt) -> None:
     """images [batch, channels, height, width], patch -> [batch, patches, numbers]."""
     batch, rows, columns = 2, 4, 5
-
-    def check(channels: int, size: int, otherwise: str) -> None:
+    several = "With one channel the patches are right, with three channels they are not."
+    for channels, size in ((1, 6), (1, 7), (3, 6)):  # the second catches a number typed in
+        one = f"With one channel the patches of {size} x {size} pixels are wrong."
         images = normal_draws(seed=6)(batch, channels, rows * size, columns * size)
         expected = cut(images, size, size)
         grid = expected.unflatten(1, (rows, columns))
         pixels = expected.unflatten(2, (channels, size, size))
         apart = images.unflatten(3, (size, columns)).unflatten(2, (size, rows))
         outcomes = {
-            expected: otherwise,
+            expected: one if channels == 1 else several,
             images.reshape(expected.shape): "The numbers are cut up as they lie in memory, so that "
             "a patch is a piece of a few lines. Split both sides, reorder the axes, then merge.",
             apart.permute(0, 3, 5, 1, 2, 4).flatten(3).flatten(1, 2): "The pixels of a patch lie "
@@ -38,10 +39,6 @@ def patchify(attempt: Attempt) -> None:
         }
         odd = {"is invalid for input": "Height and width differ: count patches along each."}
         attempt.expect_close(attempt(images, size, explain=odd), outcomes)
-
-    for size in (6, 7):  # the second catches a number typed in
-        check(1, size, f"With one channel the patches of {size} x {size} pixels are wrong.")
-    check(3, 6, "With one channel the patches are right, with three channels they are not.")
 
 
 @exercise("dim, channels, height, width")

@@ -174,13 +174,6 @@ def ordered_block(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(x, norm1, attention, norm2, mlp, "res-post"), outcomes)
 
 
-ALL_DROPPED = (
-    "With rate = 0, where nothing is to be dropped, the result contains NaN or infinity. You may "
-    "take rate for the probability of keeping and divide by it: it is that of dropping, and what "
-    "is kept is divided by 1 - rate."
-)
-
-
 @exercise("batch, tokens, dim", seed=2)
 def drop_path(attempt: Attempt, normal: Draw) -> None:
     """branch [batch, tokens, dim], rate, training -> as branch."""
@@ -198,7 +191,12 @@ def drop_path(attempt: Attempt, normal: Draw) -> None:
         branch: "With rate = 0 the branch should come back as it is.",
         0 * branch: "With rate 0 all is lost: rate is the probability of dropping, not of keeping.",
     }
-    attempt.expect_close(attempt(branch, 0.0, True, if_not_finite=ALL_DROPPED), outcomes)
+    message = (
+        "With rate = 0, where nothing is to be dropped, the result contains NaN or infinity. You "
+        "may take rate for the probability of keeping and divide by it: it is that of dropping, "
+        "and what is kept is divided by 1 - rate."
+    )
+    attempt.expect_close(attempt(branch, 0.0, True, if_not_finite=message), outcomes)
     for rate in (0.25, 0.6):
         factors = attempt(branch, rate, True, shape=shape) / branch  # [batch, tokens, dim]
         dropped = factors == 0
@@ -468,19 +466,17 @@ def filled(make: Callable, sizes: tuple[int, ...], state: State, images: Tensor 
     found = {plain_name(name): parameter for name, parameter in model.named_parameters()}
     ends = tuple(end for end, *_ in OPTIONAL)
     lost = [name for name in state if name not in found and not name.endswith(ends)]
+    own = "Each block has parameters of its own, all with the names of the table."
     if lost:
-        raise NotYet(f"There is no parameter {lost[0]}. {OF_ITS_OWN}")
+        raise NotYet(f"There is no parameter {lost[0]}. {own}")
     for name, parameter in found.items():
         if name not in state:
-            raise NotYet(f"The table has no parameter {name}. {OF_ITS_OWN}")
+            raise NotYet(f"The table has no parameter {name}. {own}")
         given, right = list(parameter.shape), list(state[name].shape)
         if parameter.numel() != state[name].numel():
             sizes_of = "Take all sizes from the arguments."
             raise NotYet(f"{name} has shape {given}, expected {right}. {sizes_of}")
     return tuple(found) if images is None else fill(model.eval(), state).forward(images)
-
-
-OF_ITS_OWN = "Each block has parameters of its own, all with the names of the table."
 
 
 @exercise("batch, classes")

@@ -7,8 +7,6 @@ from course.check.attempt import Attempt, Draw, Outcomes, normal_draws
 from course.check.exercise import exercise
 from course.check.memory import MemoryMeter
 
-EACH_IMAGE = "You subtract the mean of each image. Each feature must have mean 0 over the images."
-
 
 def aligned(x: Tensor, y: Tensor, *, over: int | None = 0) -> Tensor:
     """The cosine of two Gram matrices, [images, images] each, after centring over an axis."""
@@ -28,7 +26,8 @@ def feature_cka(attempt: Attempt, normal: Draw) -> None:
     own = (x.T @ x).norm() * (y.T @ y).norm()
     outcomes = {
         right: "For features that are centred already the value is wrong.",
-        aligned(x, y, over=1): EACH_IMAGE,
+        aligned(x, y, over=1): "You subtract the mean of each image. Each feature must have mean 0 "
+        "over the images.",
         cross / own: "The norm of the product of both is not squared.",
         right.sqrt(): "This is the root of CKA: square the norm of the product of both.",
         cross.square() / own.square(): "The norms in the denominator are squared too: now the "

@@ -119,9 +119,6 @@ def step_in_pixels(attempt: Attempt, normal: Draw) -> None:
     attempt.expect_close(attempt(gradient, weight, rows, columns), outcomes)
 
 
-SPEED = 4.0
-
-
 class Sines(torch.nn.Module):
     """Logits [n, classes]: the sum over pixels of ``w * sin(4 x)``."""
 
@@ -130,7 +127,7 @@ class Sines(torch.nn.Module):
         self.w = torch.nn.Parameter(w)
 
     def forward(self, images: Tensor) -> Tensor:
-        return torch.einsum("nchw,kchw->nk", (SPEED * images).sin(), self.w)
+        return torch.einsum("nchw,kchw->nk", (4 * images).sin(), self.w)
 
 
 @exercise("n, channels, height, width", seed=24)
@@ -150,7 +147,7 @@ def robust_images(attempt: Attempt, normal: Draw) -> None:
         x = start
         for _ in range(steps):
             turned = [torch.roll(w, (back * down, back * right), (2, 3)) for down, right in shifts]
-            gradient = SPEED * (SPEED * x).cos() * torch.stack(turned).mean(0)
+            gradient = 4 * (4 * x).cos() * torch.stack(turned).mean(0)
             axes = {"picture": (1, 2, 3), "batch": (0, 1, 2, 3)}.get(scale)
             if axes:
                 gradient = gradient / gradient.square().mean(axes, keepdim=True).sqrt()

@@ -11,8 +11,6 @@ from course.check.chapter_04 import PARTS
 from course.check.chapter_12 import matrix
 from course.check.exercise import exercise
 
-ENOUGH = 0.02  # fraction of the error in any direction, after 150 steps with condition number 30
-
 
 @exercise()
 def steps_for(attempt: Attempt) -> None:
@@ -116,6 +114,7 @@ def largest_value(attempt: Attempt) -> None:
 def recovered_fast(attempt: Attempt) -> None:
     """target [out], push, pull, steps -> [n]."""
     n, steps = 400, 150
+    enough = 0.02  # fraction of the error in any direction, with a condition number of 30
 
     def tried(smallest: float, scale: float) -> Tensor:
         """What is left of the error in every direction, as a fraction, [n]."""
@@ -127,7 +126,7 @@ def recovered_fast(attempt: Attempt) -> None:
 
     left = tried(smallest=0.5, scale=1.0)
     said = f"With a condition number of 2 the worst direction keeps {left.max():.2g} of its error."
-    attempt.expect((left < ENOUGH).all(), said)
+    attempt.expect((left < enough).all(), said)
     left = tried(smallest=1 / 30, scale=1.0)
     attempt.expect(
         not 0.5 < left.max() <= 1.001,
@@ -135,10 +134,10 @@ def recovered_fast(attempt: Attempt) -> None:
         "error: as slow as descent, which remembers nothing of its last step.",
     )
     said = f"With a condition number of 30 the worst direction keeps {left.max():.2g} of its error."
-    attempt.expect((left < ENOUGH).all(), said)
+    attempt.expect((left < enough).all(), said)
     left = tried(smallest=1 / 30, scale=50.0)
     attempt.expect(
-        (left < ENOUGH).all(),
+        (left < enough).all(),
         f"With all singular values times 50 the error is {left.max():.2g}: your step has a fixed "
         "length. It must follow from the products.",
     )
@@ -214,6 +213,17 @@ def unused_numbers(attempt: Attempt, normal: Draw) -> None:
     """x [batch, dim], module -> one number."""
     x = normal(2, 4)
     dark = x * torch.tensor([1.0, 1.0, 0.0, 1.0])  # the third feature is 0
+    messages = {
+        "used": "These are the numbers that are used. Count the others.",
+        "tensors": "You count tensors. A tensor of shape [5, 4] has 20 numbers.",
+        "none": "A parameter that is not in the graph has no gradient at all, None: it counts.",
+        "only_none": "A layer may be in the graph and still have no influence: its gradient is 0.",
+        "sums": "You differentiate the plain sum of the outputs. Two entries that move against "
+        "each other cancel in it: weigh them with random numbers.",
+        "zero": "You weigh the outputs with themselves. Where they are 0 nothing is seen.",
+        "whole": "You count a tensor only if all of its gradient is 0. Count its entries.",
+        "last": "You look at one entry of the batch. A number counts as used if any depends on it.",
+    }
 
     def expect(x: Tensor, module: nn.Module, number: int, otherwise: str, **mistakes: int) -> None:
         for parameter in module.parameters():
@@ -226,7 +236,7 @@ def unused_numbers(attempt: Attempt, normal: Draw) -> None:
             )
         for mistake, wrong in mistakes.items():
             if found == wrong != number:
-                raise NotYet(MISTAKES[mistake])
+                raise NotYet(messages[mistake])
         attempt.expect(found == number, f"{otherwise} You found {found:g}, expected {number}.")
 
     expect(x, linear(3), 0, "A linear layer uses all of its 15 numbers.", used=15)
@@ -243,16 +253,3 @@ def unused_numbers(attempt: Attempt, normal: Draw) -> None:
     expect(dark, linear(3), 3, said, whole=0)
     message = "The second image of the batch is 0, the first is not: all 15 numbers count."
     expect(x * torch.tensor([[1.0], [0.0]]), linear(3), 0, message, last=12)
-
-
-MISTAKES = {
-    "used": "These are the numbers that are used. Count the others.",
-    "tensors": "You count tensors. A tensor of shape [5, 4] has 20 numbers.",
-    "none": "A parameter that is not in the graph has no gradient at all, None: it counts.",
-    "only_none": "A layer may be in the graph and still have no influence: its gradient is 0.",
-    "sums": "You differentiate the plain sum of the outputs. Two entries that move against each "
-    "other cancel in it: weigh them with random numbers.",
-    "zero": "You weigh the outputs with themselves. Where they are 0 nothing is seen.",
-    "whole": "You count a tensor only if all of its gradient is 0. Count its entries.",
-    "last": "You look at one entry of the batch. A number counts as used if any depends on it.",
-}

@@ -176,12 +176,10 @@ def alternate(attempt: Attempt) -> None:
         attempt.expect_equal(attempt.plain(blocks, attention, kind=tuple), outcomes)
 
 
-STAGES = tuple("".join(bits) for bits in product("01", repeat=3))
-
-
 @exercise()
 def follow_rules(attempt: Attempt) -> None:
     """score, a function of a text -> a text."""
+    letters = tuple("".join(bits) for bits in product("01", repeat=3))
     tables = [
         (61, 63, 64, 62, 60, 65, 67, 66),
         (63, 60, 64, 65, 61, 67, 62, 66),
@@ -204,12 +202,12 @@ def follow_rules(attempt: Attempt) -> None:
         return tried if last else "".join("01"[j in found] for j in range(3))
 
     for accuracies in tables:
-        table = {stages: float(a) for stages, a in zip(STAGES, accuracies, strict=True)}
+        table = {stages: float(a) for stages, a in zip(letters, accuracies, strict=True)}
         asked: list[object] = []
 
         def score(stages: str, table=table, asked=asked) -> float:
             asked.append(stages)
-            if stages not in STAGES:
+            if stages not in letters:
                 raise ValueError(f"score takes three letters, each 0 or 1: got {stages!r}")
             return table[stages]
 

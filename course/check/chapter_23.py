@@ -7,11 +7,6 @@ import torch
 from course.check.attempt import Attempt, Draw
 from course.check.exercise import exercise
 
-BASES = (
-    "Two bases are mixed: undo log10 by 10 ** and log by exp, and take sizes and errors to one "
-    "base."
-)
-
 
 @exercise()
 def training_flops(attempt: Attempt) -> None:
@@ -64,15 +59,19 @@ def power_law(attempt: Attempt, normal: Draw) -> None:
     sizes = torch.tensor([10.0, 30.0, 100.0, 700.0])
     exact = torch.tensor([3.0, 0.4])
     errors = 3 * sizes**-0.4
+    bases = (
+        "Two bases are mixed: undo log10 by 10 ** and log by exp, and take sizes and errors to one "
+        "base."
+    )
     outcomes = {
         exact: "For errors exactly 3 times size to the power -0.4 factor or exponent is wrong.",
         exact * torch.tensor([1.0, -1.0]): "The exponent's sign is wrong: errors that fall have a "
         "positive one.",
         torch.tensor([math.log(3), 0.4]): "The factor is still a logarithm.",
         torch.tensor([math.log10(3), 0.4]): "The factor is still a logarithm, to base 10.",
-        torch.tensor([math.exp(math.log10(3)), 0.4]): BASES,
-        torch.tensor([3.0, 0.4 * math.log(10)]): BASES,
-        torch.tensor([3.0, 0.4 / math.log(10)]): BASES,
+        torch.tensor([math.exp(math.log10(3)), 0.4]): bases,
+        torch.tensor([3.0, 0.4 * math.log(10)]): bases,
+        torch.tensor([3.0, 0.4 / math.log(10)]): bases,
         exact.flip(0): "Factor and exponent are exchanged.",
     }
     attempt.expect_close(attempt(sizes, errors), outcomes)
