@@ -14,7 +14,6 @@
 import base64
 import math
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,8 +22,7 @@ import nbformat
 import yaml
 from jinja2 import Environment, StrictUndefined
 
-from course.claims import harvest
-from course.claims.ledger import chapters
+from course.claims.ledger import chapters, harvest
 from course.claims.rows import BOOK
 
 FOLDER = Path(__file__).parent
@@ -79,19 +77,13 @@ def figure(name: str) -> tuple[str, str, str, bytes]:
     raise ValueError(f"no chapter has a figure {name!r}")
 
 
-def measured(claim: str) -> str:
-    """A claim's figure, as its card has it."""
-    return harvest()[claim].figure
-
-
 @cache
 def bank() -> tuple[Item, ...]:
     """All questions, in the chapters' order."""
-    return tuple(item for path in sorted(FOLDER.glob("[0-9]*.yml")) for item in _items(path))
-
-
-def _items(path: Path) -> Iterator[Item]:
-    (notebook,) = BOOK.glob(f"{path.stem}_*.ipynb")
-    text = COMPUTED.from_string(path.read_text(encoding="utf-8"))
-    for row in yaml.safe_load(text.render(log=math.log, measured=measured)):
-        yield Item(notebook.stem, source=row.pop("from", ""), **row)
+    figures, items = {name: found.figure for name, found in harvest().items()}, list[Item]()
+    for path in sorted(FOLDER.glob("[0-9]*.yml")):
+        (notebook,) = BOOK.glob(f"{path.stem}_*.ipynb")
+        text = COMPUTED.from_string(path.read_text(encoding="utf-8"))
+        for row in yaml.safe_load(text.render(log=math.log, measured=figures.__getitem__)):
+            items.append(Item(notebook.stem, source=row.pop("from", ""), **row))
+    return tuple(items)

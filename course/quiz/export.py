@@ -10,22 +10,13 @@ import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader
 
 from course.quiz import FOLDER, Item, bank
 
 CUT = "HERE-ENDS-A-TEXT"
-
-
-class Shown(NamedTuple):
-    """A question as HTML: what is asked, the answers with their reasons, its figure in words."""
-
-    item: Item
-    ask: str
-    answers: list[tuple[str, str]]
-    alt: str
+Shown = tuple[Item, str, list[tuple[str, str]]]  # as HTML the question, the answers with reasons
 
 
 def as_html(items: Sequence[Item], formulas: str) -> Iterator[Shown]:
@@ -37,8 +28,7 @@ def as_html(items: Sequence[Item], formulas: str) -> Iterator[Shown]:
     html = pypandoc.convert_text(f"\n\n{CUT}\n\n".join(texts), "html4", "md", extra_args=options)
     parts = iter(part.strip() for part in html.split(f"<p>{CUT}</p>"))
     for item in items:
-        ask, answers = next(parts), [(next(parts), next(parts)) for _ in item.answers]
-        yield Shown(item, ask, answers, item.picture[1] if item.figure else "")
+        yield item, next(parts), [(next(parts), next(parts)) for _ in item.answers]
 
 
 def escaped(html: str) -> str:
@@ -66,10 +56,11 @@ def qti(items: Sequence[Item], path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as package:
         for name in ("imsmanifest.xml", "test.xml"):
             package.writestr(name, filled(name, items=items))
-        for shown in as_html(items, "mathml"):
-            package.writestr(f"{shown.item.id}.xml", filled("item.xml", **shown._asdict()))
-            if shown.item.figure:
-                package.writestr(f"{shown.item.id}.png", shown.item.picture[2])
+        for item, ask, answers in as_html(items, "mathml"):
+            text = filled("item.xml", item=item, ask=ask, answers=answers)
+            package.writestr(f"{item.id}.xml", text)
+            if item.figure:
+                package.writestr(f"{item.id}.png", item.picture[2])
 
 
 def page(number: int) -> str:
