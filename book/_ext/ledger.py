@@ -48,7 +48,7 @@ class Ledger(SphinxDirective):
         data = {claim["id"]: claim for claim in export.ledger(found, here)["claims"]}
         sections = [nodes.paragraph("", summary(found)), html(ledger_page.filters(found))]
         for name, topic in rows.topics.items():
-            section = _section(f"topic-{name}", topic.question)
+            section = _section(f"topic-{name}", topic["question"])
             claims = [claim for claim in rows.claims.values() if claim.topic == name]
             words = Counter(ledger_page.word(claim.id, found) for claim in claims)
             cards = (ledger_page.entry(c, found.get(c.id), data[c.id]) for c in claims)

@@ -89,7 +89,7 @@ def filters(found: dict[str, Found]) -> str:
     """The form that ``ledger.js`` shows, and without which the page does as well."""
     rows = load()
     counts = Counter(word(name, found) for name in rows.claims)
-    parts = sorted({topic.part for topic in rows.topics.values()})
+    parts = sorted({topic["part"] for topic in rows.topics.values()})
     chapters = sorted({claim.chapter for claim in rows.claims.values()})
     sources = {letter: f"{letter}: {source['title']}" for letter, source in rows.sources.items()}
     menus = [

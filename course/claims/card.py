@@ -41,7 +41,7 @@ def lines(claim: Claim, found: Found | None) -> list[tuple[str, str]]:
     """
     source = load().sources[claim.id[0]]
     when = "before" if claim.before else "together with"
-    shown = found or Found(claim.id, "", "", "", "")
+    shown = found or Found(claim.id)
     rows = [
         ("verdict", shown.verdict),
         ("open", "" if found else claim.measure),

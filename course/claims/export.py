@@ -8,6 +8,7 @@ import io
 import json
 import math
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,7 @@ from vitlab.extras import installed
 SCHEMA = Path(__file__).with_name("ledger.schema.json")
 PACKAGES = ("torch", "torchvision", "numpy", "scipy", "einops", "scikit-learn", "scikit-image")
 # The fields of a claim, in the schema's order the columns of the CSV.
-_CLAIM = json.loads(SCHEMA.read_text(encoding="utf-8"))["properties"]["claims"]["items"]
-FIELDS = _CLAIM["properties"]
+FIELDS = json.loads(SCHEMA.read_bytes())["properties"]["claims"]["items"]["properties"]
 COLUMNS = tuple(FIELDS)
 # Where stored results come from; a survey's rows have their own commits.
 STUDY = ("name", "command", "commit", "date", "machine")
@@ -47,16 +47,15 @@ def ledger(found: dict[str, Found], build: Build) -> dict[str, Any]:
         "scales": SCALES,
         "sources": rows.sources,
         "papers": rows.papers,
-        "topics": {name: asdict(topic) for name, topic in rows.topics.items()},
+        "topics": rows.topics,
         "chapters": rows.chapters,
         "claims": [_claim(claim, found.get(name), build) for name, claim in rows.claims.items()],
     }
 
 
 def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
-    found = found or Found(claim.id, "", "", "", "")
-    seeds = list(found.seeds)
-    low = high = None
+    found = found or Found(claim.id)
+    seeds, low, high = found.seeds, None, None
     if len(seeds) > 1:
         centre, half = interval(np.array(seeds), found.half, claim.share)
         low, high = centre - half, centre + half
@@ -66,19 +65,15 @@ def _claim(claim: Claim, found: Found | None, build: Build) -> dict[str, Any]:
         "value": math.fsum(seeds) / len(seeds) if seeds else None,
         "low": low,
         "high": high,
-        "seeds": seeds,
         "rule": _rule(claim.rule) if claim.rule else None,
-        "since": claim.since.isoformat() if claim.since else None,
-        "amended": [asdict(a) | {"when": a.when.isoformat()} for a in claim.amended],
-        "disputed": [asdict(d) | {"when": d.when.isoformat()} for d in claim.disputed],
-        "part": load().topics[claim.topic].part,
-        "also": list(claim.also),
+        "part": load().topics[claim.topic]["part"],
         "studies": [{field: getattr(study(n), field) for field in STUDY} for n in claim.study],
         "others": others_of(claim.id),
         "source": claim.id[0],
         "url": address(claim.id, build),
     }
-    return {name: row[name] for name in COLUMNS}
+    text = json.dumps({name: row[name] for name in COLUMNS}, default=date.isoformat)
+    return json.loads(text)
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

@@ -20,10 +20,10 @@ class Found:
     """The verdict on a claim, as a chapter's stored outputs have it."""
 
     id: str
-    figure: str  # with its unit; empty where nothing is measured
-    interval: str
-    margin: str  # how far the nearest threshold is
-    verdict: str
+    figure: str = ""  # with its unit; empty where nothing is measured
+    interval: str = ""
+    margin: str = ""  # how far the nearest threshold is
+    verdict: str = ""
     seeds: tuple[float, ...] = ()  # every digit: another processor may have other last ones
     cell: str = ""  # the id of the notebook's cell
     readings: str = ""  # what other ends of training give
@@ -43,13 +43,12 @@ def harvest(notebooks: Iterable[Path] | None = None) -> dict[str, Found]:
             for output in cell.get("outputs", []):
                 if MIME not in output.get("data", {}):
                     continue
-                shown = output["data"][MIME]
+                shown, about = output["data"][MIME], output.metadata.get(MIME, {})
                 name, owner = shown["id"], load().claims[shown["id"]].chapter
                 if name in found:
                     raise ValueError(f"{name} has two verdicts, the second in {path.name}")
                 if owner != path.stem:
                     raise ValueError(f"{path.name}: a verdict on {name}, which belongs to {owner}")
-                about = output.get("metadata", {}).get(MIME, {})
                 seeds, half = tuple(about.get("seeds", ())), about.get("half")
                 found[name] = Found(**shown, seeds=seeds, half=half, cell=cell.get("id", ""))
     return found

@@ -26,17 +26,14 @@ class Readings:
         return self.by_steps[max(self.by_steps)]
 
     @property
-    def asked(self) -> dict[str, Measured]:
-        """Those that must give the same word: the two longest, and the others."""
-        return self._named(sorted(self.by_steps)[-2:])
+    def all(self) -> dict[str, Measured]:
+        by_steps = {f"{steps:,} steps": self.by_steps[steps] for steps in sorted(self.by_steps)}
+        return by_steps | dict(sorted(self.others.items()))
 
     @property
-    def all(self) -> dict[str, Measured]:
-        return self._named(sorted(self.by_steps))
-
-    def _named(self, stops: Sequence[int]) -> dict[str, Measured]:
-        by_steps = {f"{steps:,} steps": self.by_steps[steps] for steps in stops}
-        return by_steps | dict(sorted(self.others.items()))
+    def asked(self) -> list[str]:
+        """The names of those that must give the same word: the two longest, and the others."""
+        return list(self.all)[-2 - len(self.others) :]
 
 
 def readings(

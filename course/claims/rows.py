@@ -99,34 +99,15 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class System:
-    """A model or method that the sources name, and what the book does with it."""
-
-    id: str
-    name: str
-    chapter: str
-    state: str
-    statement: str
-
-
-@dataclass(frozen=True)
-class Topic:
-    """A question to which several claims give an answer."""
-
-    question: str
-    part: str  # of the model, or what else it is about
-
-
-@dataclass(frozen=True)
 class Rows:
-    """Everything in ``claims.yml``: sources by letter, chapters (their titles) by file name, the
-    rest by id."""
+    """Everything in ``claims.yml``, whose head explains it: sources by letter, chapters (their
+    titles) by file name, the rest by id."""
 
     sources: dict[str, dict[str, str]]
     chapters: dict[str, str]
-    topics: dict[str, Topic]
+    topics: dict[str, dict[str, str]]
     claims: dict[str, Claim]
-    systems: dict[str, System]
+    systems: dict[str, dict[str, str]]
     papers: dict[str, dict[str, Any]]  # by their keys in references.bib
 
     def of_documents(self) -> dict[str, Claim]:
@@ -138,8 +119,7 @@ class Rows:
 def load(path: Path = BOOK / "claims.yml") -> Rows:
     """Reads the rows; one that is malformed, or contradicts another, raises ValueError."""
     raw = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
-    topics = {name: Topic(**fields) for name, fields in raw["topics"].items()}
-    systems = {fields["id"]: System(**fields) for fields in raw["systems"]}
+    topics, systems = raw["topics"], {system["id"]: system for system in raw["systems"]}
     rows = Rows(raw["sources"], raw["chapters"], topics, {}, systems, raw.get("papers", {}))
     for fields in raw["claims"]:
         name = fields["id"]

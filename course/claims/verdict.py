@@ -30,10 +30,9 @@ def verdict(claim_id: str, value: Value = None) -> None:
     worst verdict counts, the test by intersection and union (Berger 1982); if another part holds,
     and the rule has a verdict for that, it is this one.
     """
-    claims = load().claims
-    if claim_id not in claims:
+    claim = load().claims.get(claim_id)
+    if claim is None:
         raise KeyError(f"no claim {claim_id!r} in claims.yml")
-    claim = claims[claim_id]
     if claim.rule is None:
         raise ValueError(f"{claim_id} has no rule yet: write it in claims.yml before measuring")
     if claim.rule.measures != (value is not None):
@@ -78,9 +77,8 @@ def decided(claim: Claim, value: Value) -> Found:
     if isinstance(value, tuple):
         return worst(claim, value)
     if value is None:
-        return Found(claim.id, "", "", "", claim.rule.otherwise)
-    given = value.half if isinstance(value, Estimate) else None
-    seeds = value.values if isinstance(value, Estimate) else value
+        return Found(claim.id, verdict=claim.rule.otherwise)
+    seeds, given = (value.values, value.half) if isinstance(value, Estimate) else (value, None)
     values = np.atleast_1d(np.asarray(seeds, dtype=float))
     if values.ndim != 1 or len(values) in (0, 2) or not np.isfinite(values).all():
         raise ValueError(

@@ -52,7 +52,7 @@ def test_every_claim_has_one_card_under_its_topic_which_counts_its_words(page, c
     assert [section["id"] for section in sections] == [f"topic-{name}" for name in load().topics]
     for section in sections:
         topic = section["id"].removeprefix("topic-")
-        assert section.h2.get_text().startswith(load().topics[topic].question)
+        assert section.h2.get_text().startswith(load().topics[topic]["question"])
         there = section.select("details.verdict")
         claims = [name for name, claim in load().claims.items() if claim.topic == topic]
         assert [card["id"] for card in there] == claims
