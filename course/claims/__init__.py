@@ -5,19 +5,8 @@ verdicts of all chapters.
 """
 
 from course.claims.estimate import Estimate, on_images, unpaired
-from course.claims.ledger import harvest
 from course.claims.readings import Readings, readings
-from course.claims.rows import Claim, load
+from course.claims.rows import load
 from course.claims.verdict import verdict
 
-__all__ = [
-    "Claim",
-    "Estimate",
-    "Readings",
-    "harvest",
-    "load",
-    "on_images",
-    "readings",
-    "unpaired",
-    "verdict",
-]
+__all__ = ["Estimate", "Readings", "load", "on_images", "readings", "unpaired", "verdict"]

@@ -3,7 +3,8 @@
 import argparse
 import sys
 
-from course.claims import card, harvest, load
+from course.claims import card, load
+from course.claims.ledger import harvest
 
 
 def main(arguments: list[str] | None = None) -> int:

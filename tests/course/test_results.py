@@ -8,9 +8,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from book.tools.sync_ledger import rows
-from course.claims import harvest, load
-from course.claims.ledger import MIME
-from course.claims.rows import BOOK
+from course.claims.ledger import MIME, harvest
+from course.claims.rows import BOOK, load
 from course.published import FILE, published
 from course.results import RESULTS, study
 from vitlab.claims.ledger import LEDGER, claims

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
-from course.claims import Claim, Estimate, Readings, load, on_images, readings, unpaired, verdict
+from course.claims import Estimate, Readings, load, on_images, readings, unpaired, verdict
 from course.claims.estimate import interval
 from course.claims.ledger import MIME
 from course.claims.readings import at_equal_loss, stored
+from course.claims.rows import Claim
 from course.claims.verdict import Verdict, decided
 from vitlab.claims.rules import Rule, word_of
 

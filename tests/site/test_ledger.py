@@ -18,7 +18,8 @@ from book._ext.forrt import has_chain
 from book.tools.address import ROOT, SITE, repository
 from book.tools.gates import compressed
 from course.check.exercise import EXERCISES
-from course.claims import card, harvest, load
+from course.claims import card, load
+from course.claims.ledger import harvest
 from course.claims.others import others_of
 from vitlab.claims.rules import WORDS, word_of
 
