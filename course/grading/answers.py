@@ -4,6 +4,7 @@ import functools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import yaml
@@ -48,11 +49,8 @@ class Answer:
 @functools.cache
 def exercises() -> dict[int, tuple[str, ...]]:
     """The names of the exercises of each chapter."""
-    names: dict[int, tuple[str, ...]] = {}
-    for name, exercise in EXERCISES.items():
-        number = int(exercise.__module__[-2:])
-        names[number] = (*names.get(number, ()), name)
-    return names
+    grouped = groupby(EXERCISES, lambda name: int(EXERCISES[name].__module__[-2:]))
+    return {number: tuple(names) for number, names in grouped}
 
 
 @functools.cache

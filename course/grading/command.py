@@ -58,7 +58,8 @@ def _graded(options: argparse.Namespace, scratch: Path) -> list[Graded]:
         known[done.submission.file] = done
         results = tables.counted(known.values(), options.attempt == "last", kept)
         tables.write(options.out, results)
-        _report(done)
+        who = f"{done.submission.file:32} {done.chapter[:2]:2} {done.points:6g}/{done.possible:g}"
+        print(f"{who}  {tables.remark(done)[:140]}", flush=True)
     pairs = alike(results)
     results = [replace(each, alike=pairs.get(each.submission.person, "")) for each in results]
     tables.write(options.out, results)
@@ -112,8 +113,3 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     if (options.worksheet or options.gradebook) and options.chapter is None:
         parser.error("--worksheet and --gradebook need --chapter")
     return options
-
-
-def _report(each: Graded) -> None:
-    who = f"{each.submission.file:32} {each.chapter[:2]:2} {each.points:6g}/{each.possible:g}"
-    print(f"{who}  {tables.remark(each)[:140]}", flush=True)

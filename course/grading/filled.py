@@ -6,7 +6,7 @@ and by what is in them. Canvas's gradebook has English ones everywhere. No serve
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,9 +54,11 @@ class Sheet:
             self.rows[-1] += match.groups()
             at = match.end()
 
-    def values(self, row: int) -> list[str]:
-        cells = (cell.strip() for cell in self.rows[row][::2])
-        return [c[1:-1].replace('""', '"') if c.startswith('"') else c for c in cells]
+    def values(self) -> Iterator[list[str]]:
+        """The cells of each row, without quotation marks."""
+        for row in self.rows:
+            cells = (cell.strip() for cell in row[::2])
+            yield [c[1:-1].replace('""', '"') if c.startswith('"') else c for c in cells]
 
     def set(self, row: int, column: int, value: str) -> None:
         if re.search(rf'[{self.separator}"\r\n]', value):
@@ -79,7 +81,7 @@ def number(text: str, where: str = "") -> float:
 def moodle(path: Path, grades: Mapping[str, Grade]) -> tuple[Sheet, set[str]]:
     """Moodle's grading worksheet with the grades of these ids; and the ids that are not in it."""
     sheet = Sheet(path)
-    table = [sheet.values(row) for row in range(1, len(sheet.rows))]
+    _, *table = sheet.values()
     columns = list(zip(*table, strict=False))
     found = [re.search(r"\d+$", cells[0]) for cells in table]
     ids = {match[0]: row for row, match in enumerate(found, 1) if match}
@@ -117,7 +119,7 @@ def _with_ours(text: str, comment: str) -> str:
 def canvas(path: Path, grades: Mapping[str, Grade], name: str = "") -> tuple[Sheet, set[str]]:
     """Canvas's gradebook with the grades of these ids; and those that have no free cell in it."""
     sheet = Sheet(path)
-    heads = sheet.values(0)
+    heads, *table = sheet.values()
     own = {head: match["name"] for head in heads if (match := ASSIGNMENT.fullmatch(head))}
     meant = [head for head in own if name in ("", head, own[head])]
     if "ID" not in heads or len(meant) != 1:
@@ -126,8 +128,8 @@ def canvas(path: Path, grades: Mapping[str, Grade], name: str = "") -> tuple[She
             f"{', '.join(own.values()) or 'it has none'}"
         )
     column, most, lost = heads.index(meant[0]), "", {*grades}
-    for row in range(1, len(sheet.rows)):
-        cells = dict(zip(heads, sheet.values(row), strict=False))
+    for row, values in enumerate(table, 1):
+        cells = dict(zip(heads, values, strict=False))
         whose, cell = cells.get("ID", ""), cells.get(meant[0], "N/A")
         if not whose and NUMBER.fullmatch(cell):
             most = cell

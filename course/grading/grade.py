@@ -132,9 +132,9 @@ def grade_all(
 
 def _key(submission: Submission, rules: Rules) -> str:
     """What a file is, how it is graded, and by which code."""
-    path, small = submission.path, not submission.problem
-    small = small and path.stat().st_size <= LARGEST
-    data = path.read_bytes() if small else b""
+    path = submission.path
+    readable = not submission.problem and path.stat().st_size <= LARGEST
+    data = path.read_bytes() if readable else b""
     how = f"{_code()} {rules} {path.suffix} {submission.problem}".encode(errors="replace")
     return hashlib.sha256(how + data).hexdigest()
 

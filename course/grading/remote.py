@@ -76,10 +76,9 @@ class RemoteAttempt(Attempt):
             code = os.waitstatus_to_exitcode(status)
             how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
             raise Stopped(f"The process that ran it died before it answered ({how}).")
-        try:
+        with suppress(ValueError):
             return decode(data)
-        except ValueError:
-            return None
+        return None
 
     def _answer(self, writing: int, inputs: tuple, within: Within) -> None:
         """In the copy: answer, and end."""

@@ -16,7 +16,7 @@ from course.grading.grade import Graded
 from minivit.files import atomic_write
 
 PUBLIC = "visible"  # every check is public, so a student may see all of it
-TEMPLATE = Path(__file__).with_name("report.html").read_text(encoding="utf-8")
+REPORT = Template(Path(__file__).with_name("report.html").read_text("utf-8"), autoescape=True)
 OURS = ("student", "id", "file", "chapter", "counts", "points", "possible")
 THEIRS = ("points by hand", "comment")  # columns of grades.csv that are the teacher's
 ByHand = Mapping[str, tuple[str, str]]  # by file
@@ -92,15 +92,14 @@ def by_hand(out: Path, files: Iterable[str]) -> ByHand:
     path, names, kept = out / "grades.csv", {harmless(name): name for name in files}, {}
     if not path.exists():
         return {}
-    sheet = Sheet(path)
-    heads = sheet.values(0)
+    heads, *table = Sheet(path).values()
     if not {*OURS, *THEIRS} <= {*heads}:
         raise ValueError(f"{path} is no table of this grader: choose another --out")
     written = {}
     if (before := out / "grades.json").exists():
         entries = json.loads(before.read_text(encoding="utf-8"))
         written = {harmless(each["file"]): each["checked"] for each in entries}
-    for cells in map(sheet.values, range(1, len(sheet.rows))):
+    for cells in table:
         row = dict(zip(heads, cells, strict=False))
         name, points, given, comment = (row.get(h, "") for h in ("file", "points", *THEIRS))
         for value in filter(None, (points, given)):
@@ -168,7 +167,7 @@ def comment(each: Graded) -> str:
 
 def page(each: Graded) -> str:
     """The page that a student gets, as HTML that needs nothing beside it."""
-    return Template(TEMPLATE, autoescape=True).render(each=each, of=each.submission) + "\n"
+    return REPORT.render(each=each, of=each.submission) + "\n"
 
 
 def save(path: Path, text: str) -> None:
