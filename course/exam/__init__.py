@@ -27,9 +27,7 @@ from course.claims import card, load
 from course.quiz import COMPUTED, figure
 
 FOLDER = Path(__file__).parent
-PLAIN = (sum, len, round, range, tuple)
-KNOWN = {"torch": torch, "math": math} | {each.__name__: each for each in PLAIN}
-WRITTEN = KNOWN | {"F": F, "nn": nn, "rearrange": rearrange}  # for code with a mistake
+KNOWN = {"torch": torch, "math": math} | {f.__name__: f for f in (sum, len, round, range, tuple)}
 MARKUP = re.compile(r"[\\`*_{}\[\]<>$~^|@#]")  # what Markdown would read as its own
 FIGURE = re.compile(r"!\[\]\(figure:([\w-]+)\)")
 
@@ -58,7 +56,7 @@ def places(seed: int) -> Iterator[dict[str, Any]]:
 @cache
 def said(exercise: str, code: str) -> str:
     """What a check says of code."""
-    names: dict[str, Any] = {**WRITTEN}
+    names: dict[str, Any] = KNOWN | {"F": F, "nn": nn, "rearrange": rearrange}
     exec(code, names)
     return EXERCISES[exercise](names[exercise]).detail
 
