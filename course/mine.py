@@ -163,9 +163,8 @@ def as_package(model: nn.Module) -> nn.Module:
     """The package's ViT with the weights of the reader's, of the size for digits."""
     import minivit
 
-    size, patch, channels, dim, depth, heads, classes = SIZES
-    sizes = dict(image_size=size, patch_size=patch, channels=channels, classes=classes)
-    sizes |= dict(dim=dim, depth=depth, heads=heads, mlp_ratio=4)
-    package = minivit.create("vit_8px", pool="class", **sizes)
+    names = ("image_size", "patch_size", "channels", "dim", "depth", "heads", "classes")
+    sizes = dict(zip(names, SIZES, strict=True))
+    package = minivit.create("vit_8px", pool="class", mlp_ratio=4, **sizes)
     values = {plain_name(name): value for name, value in model.named_parameters()}
     return fill(package.to(next(model.parameters()).dtype), values).eval()
