@@ -10,8 +10,7 @@ from book._ext.ledger_page import page_of
 from book._ext.pages import from_template, when_built
 from book.tools import notebooks
 from book.tools.address import ROOT, repository, site
-from book.tools.alone import alone
-from book.tools.launch import BRANCH, ENVIRONMENT
+from book.tools.launch import BRANCH, ENVIRONMENT, alone
 from course.claims.cite import citation
 from course.claims.rows import load
 

@@ -1,22 +1,55 @@
-"""The branches that Colab and Binder open, made by ``python -m book.tools.launch``.
+"""Notebooks that leave the book, and the branches that Colab and Binder open.
 
-``launch``, for Colab, has HEAD's files, with notebooks that work alone, but no workflows, which a
-workflow's token may not push. ``environment``, for Binder, has what its image is built from. It is
-the same commit until a package changes, so that Binder builds no other for each change of the book.
+Below its title, one line installs what such a notebook needs, and links lead to the site. What a
+prediction asks for is not there until the cell has run: Colab folds no outputs.
+
+``python -m book.tools.launch`` makes the branches. ``launch``, for Colab, has HEAD's files with
+such notebooks, but no workflows, which a workflow's token may not push. ``environment``, for
+Binder, has what its image is built from. It is the same commit until a package changes, so that
+Binder builds no other for each change of the book.
 """
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urljoin
 
 import nbformat
+from nbformat import NotebookNode, from_dict, v4
 
 from book.tools.address import git, repository, site
-from book.tools.alone import alone
+from book.tools.notebooks import tags
+from book.tools.wheels import NAMES
 
 BRANCH, ENVIRONMENT = "launch", "environment"
+LINK = re.compile(r"(?<=\]\()((?:\.\./)*[\w./]+)\.(?:ipynb|md)(#[\w-]+)?(?=\))")
+DRAWING = re.compile(r"(?<=\]\()(?:\.\./)?_static/")
+
+
+def alone(notebook: NotebookNode, page: str, site: str) -> NotebookNode:
+    """A notebook of the book, named as in ``_toc.yml``, as it works without the rest.
+
+    The site's address ends with a slash; without one, links stay as they are, and the packages
+    come from the folder ``wheels`` beside the notebook.
+    """
+
+    def to_site(link: re.Match) -> str:
+        anchor = (link[2] or "").replace("#eq-", "#equation-eq-")
+        return f"{site}{urljoin(page, link[1])}.html{anchor}"
+
+    cells = [from_dict(cell) for cell in notebook.cells]
+    for cell in cells:
+        if cell.cell_type == "code" and "answer" in tags(cell):
+            cell.outputs, cell.execution_count = [], None
+        elif cell.cell_type == "markdown" and site:
+            cell.source = LINK.sub(to_site, cell.source)
+            cell.source = DRAWING.sub(f"{site}_static/", cell.source)
+    wheels = " ".join(f"{site}wheels/{name}" for name in NAMES)
+    line = v4.new_code_cell(f"%pip install {wheels}", id="install")
+    return from_dict(notebook | {"cells": [cells[0], line, *cells[1:]]})
 
 
 def launch(url: str) -> None:

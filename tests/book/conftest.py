@@ -12,7 +12,7 @@ from book.tools.wheels import NAMES
 @pytest.fixture(scope="session")
 def handout(tmp_path_factory):
     folder = tmp_path_factory.mktemp("student") / "handout"
-    hand_out(Edition(), folder)
+    hand_out(Edition(student=True), folder)
     return folder
 
 

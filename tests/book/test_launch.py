@@ -10,8 +10,7 @@ import pytest
 
 from book.tools import notebooks
 from book.tools.address import ROOT
-from book.tools.alone import alone
-from book.tools.launch import launch
+from book.tools.launch import alone, launch
 from book.tools.notebooks import cells, tags
 from book.tools.wheels import NAMES
 from course.claims.rows import BOOK
@@ -51,7 +50,7 @@ def test_links_are_those_of_the_site_and_stay_where_there_is_no_site():
         "[Fig. 1.1](#fig-b) [it](https://a.b/index.html#c) "
         "![a drawing](https://a.b/_static/drawings/a.svg)"
     )
-    title, line, links = alone(notebook, "book/02_two", "", "wheels").cells
+    title, line, links = alone(notebook, "book/02_two", "").cells
     assert links.source == text and line.source.startswith("%pip install wheels/minivit-")
 
 

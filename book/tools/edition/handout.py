@@ -14,10 +14,10 @@ from tempfile import TemporaryDirectory
 
 from book.tools import notebooks, wheels
 from book.tools.address import ROOT, repository, site
-from book.tools.alone import alone
 from book.tools.edition.__main__ import arguments
 from book.tools.edition.solution_scan import leaks
 from book.tools.edition.tree import Edition, table, write
+from book.tools.launch import alone
 
 FOLDER = ROOT / "_build/handout"
 
@@ -29,7 +29,6 @@ def requirements() -> str:
 
 
 def hand_out(edition: Edition, folder: Path) -> None:
-    edition = edition._replace(student=True)
     sources = folder.with_name(folder.name + "-sources")
     shutil.rmtree(sources, ignore_errors=True)
     write(edition, sources)
@@ -37,8 +36,7 @@ def hand_out(edition: Edition, folder: Path) -> None:
     folder.mkdir(parents=True)
     for path in sources.glob("book/*.ipynb"):
         if (page := f"book/{path.stem}") not in left_out:
-            beside = "" if edition.site else "wheels"
-            notebook = alone(notebooks.read(path), page, edition.site, beside)
+            notebook = alone(notebooks.read(path), page, edition.site)
             for output in notebooks.outputs(notebook):
                 output.get("metadata", {}).pop("narrow", None)  # the site's form for phones
             notebooks.write(folder / path.name, notebook)
