@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 from pypdf import PdfReader, PdfWriter
 
-from book.tools.pdf.bind import bind
-from book.tools.pdf.sheets import MARGIN, Sheets, print_page
+from book.tools.pdf.sheets import MARGIN, Sheets, bind, print_page
 
 A4 = 595  # points wide
 FIRST = """<html><meta charset="utf-8">

@@ -9,8 +9,7 @@ from pypdf import PdfWriter
 
 from book.tools import chromium
 from book.tools.address import ROOT, SITE
-from book.tools.pdf.bind import bind
-from book.tools.pdf.sheets import Sheets, entries, print_page
+from book.tools.pdf.sheets import Sheets, bind, entries, print_page
 
 OUT, EACH = ROOT / "_build/book.pdf", ROOT / "_build/chapters"
 
