@@ -8,10 +8,11 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
+from sphinx.util.osutil import relative_uri
 
 from book._ext import direction
 from book._ext.chapters import MAP
-from book._ext.ledger_page import LEDGER, chips, in_order, page_of, relative, word
+from book._ext.ledger_page import LEDGER, chips, in_order, page_of, word
 from book._ext.pages import html, refused
 from course.claims import others
 from course.claims.card import css_class
@@ -123,7 +124,7 @@ class FirstWords(SphinxDirective):
 
 
 def _link(page: str, claim: Claim) -> nodes.reference:
-    uri = f"{relative(f'{LEDGER}.html', page)}#{claim.id}"
+    uri = f"{relative_uri(page, f'{LEDGER}.html')}#{claim.id}"
     return nodes.reference("", claim.id, refuri=uri, internal=True, reftitle=claim.statement)
 
 
@@ -137,7 +138,7 @@ def lead_to_their_pages(app: Sphinx, page: str, template: str, context: dict, do
     paths = direction.paths(verdicts())
 
     def longer(card: re.Match) -> str:
-        address = relative(f"{page_of(card[2])}.html", page)
+        address = relative_uri(page, f"{page_of(card[2])}.html")
         link = f'<a href="{address}">the page of {card[2]}</a>'
         lines = [*direction.told(paths.get(card[2], [])), ("Paper, citation", link)]
         listed = "".join(f"<dt>{heading}</dt><dd>{text}</dd>" for heading, text in lines)

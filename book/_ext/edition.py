@@ -4,7 +4,6 @@ The edition's ``edition.json`` names the pages and labels; without it nothing ch
 """
 
 import json
-import posixpath
 from functools import cache
 from itertools import groupby
 
@@ -12,9 +11,11 @@ from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.util import docname_join
 from sphinx.util.docutils import SphinxDirective
 
 from book.tools.address import ROOT
+from book.tools.edition.contents import number
 
 FILE = ROOT / "edition.json"
 KINDS = {"numref": "a figure", "eq": "an equation", "ref": "a section"}  # what a label names
@@ -46,13 +47,12 @@ def resolve(
     """Text in place of a link to what is left out; Sphinx calls this for what it does not find."""
     target, titles = node["reftarget"], edition()["left_out"]
     if node["reftype"] == "doc":
-        folder = posixpath.dirname(node["refdoc"])
-        page = posixpath.normpath(posixpath.join(folder, target)).lstrip("/")
+        page = docname_join(node["refdoc"], target)
         text, anchor = titles.get(page), ""
     else:
-        page = edition()["labels"].get(target)
-        number = (page or "").rpartition("/")[2].partition("_")[0]
-        place = f"chapter {int(number)}" if number.isdecimal() else titles.get(page)
+        page = edition()["labels"].get(target, "")
+        chapter = number(page)
+        place = titles.get(page) if chapter is None else f"chapter {chapter}"
         text, anchor = f"{KINDS.get(node['reftype'], 'a place')} of {place}", f"#{target}"
     if page not in titles:
         return None
@@ -76,8 +76,8 @@ class LeftOut(SphinxDirective):
     """A sentence on what this edition leaves out, where it leaves out chapters; else nothing."""
 
     def run(self):
-        names = (page.split("/")[1:] for page in edition()["left_out"])
-        numbers = [int(name[0][:2]) for name in names if len(name) == 1 and name[0][:2].isdecimal()]
+        pages = (page for page in edition()["left_out"] if "/solutions/" not in page)
+        numbers = {number(page) for page in pages} - {None}
         if not numbers:
             return []
         text = (

@@ -1,9 +1,11 @@
-"""The ledger: its directive, and the data beside its page."""
+"""The ledger: its directive, the data beside its page, and a page for each claim."""
 
 import json
 import shutil
 import subprocess
+import textwrap
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -11,28 +13,26 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from book._ext import ledger_page
-from book._ext.claims import note_dependencies, summary
-from book._ext.pages import html, when_built
-from book.tools.address import git
+from book._ext import forrt, ledger_page
+from book._ext.claims import note_dependencies, summary, verdicts
+from book._ext.pages import from_template, html, when_built
+from book.tools.address import git, repository
 from course.claims import export
-from course.claims.cite import Build, bibtex
-from course.claims.ledger import harvest
+from course.claims.cite import Build, bibtex, citation
 from course.claims.rows import load
 from course.results import RESULTS
 
-SCRIPT = f'<script defer src="{ledger_page.relative("_static/ledger.js")}"></script>'
+SCRIPT = '<script defer src="../_static/ledger.js"></script>'
 
 
 @cache
 def commit() -> tuple[str, str]:
     """The commit that is built, with a + where files were changed, and its day."""
     try:
-        name, day = git("log", "-1", "--format=%h %cs", "--abbrev=12").decode().split()
-        changed = git("status", "--porcelain", "--untracked-files=no").strip()
+        name = git("describe", "--always", "--dirty=+", "--exclude=*", "--abbrev=12")
+        return name.decode().strip(), git("log", "-1", "--format=%cs").decode().strip()
     except (OSError, subprocess.CalledProcessError):
         return "", ""
-    return name + "+" * bool(changed), day
 
 
 def build(app: Sphinx) -> Build:
@@ -44,7 +44,7 @@ class Ledger(SphinxDirective):
 
     def run(self):
         note_dependencies(self.env)
-        rows, found, here = load(), harvest(), build(self.env.app)
+        rows, found, here = load(), verdicts(), build(self.env.app)
         data = {claim["id"]: claim for claim in export.ledger(found, here)["claims"]}
         sections = [nodes.paragraph("", summary(found)), html(ledger_page.filters(found))]
         for name, topic in rows.topics.items():
@@ -78,10 +78,32 @@ def _section(name: str, title: str) -> nodes.section:
     return nodes.section("", nodes.title("", title), ids=[name], names=[name])
 
 
+def pages(app: Sphinx) -> Iterator[tuple[str, dict, str]]:
+    """Each claim's page at its permalink: its name, what the theme shows on it, and a template.
+
+    It has the claim's card, open, and what the ledger has no room for.
+    """
+    here = build(app)
+    for data in export.ledger(verdicts(), here)["claims"]:
+        claim, page = load().claims[data["id"]], ledger_page.page_of(data["id"])
+        card = ledger_page.entry(claim, verdicts().get(claim.id), data, page)
+        values = {"claim": claim, "data": data, "build": here, "book": citation()}
+        values |= {"paper": ledger_page.paper_of(claim), "source": load().sources[claim.id[0]]}
+        values |= {"said": forrt.said(data), "has_chain": forrt.has_chain(data)}
+        values |= {"steps": forrt.FORRT["templates"], "repository": repository()}
+        context = {
+            "title": f"Claim {claim.id}",
+            "description": textwrap.shorten(f"{data['word']}: {claim.statement}", 250),
+            "body": from_template("claim.html", card=card, bibtex=bibtex(data, here), **values),
+            "metatags": from_template("claim_head.html", **values),
+        }
+        yield page, context, "page.html"
+
+
 def write(app: Sphinx) -> None:
     """Writes the ledger's data, and the results of studies that it names."""
     out, here = Path(app.outdir), build(app)
-    data = export.ledger(harvest(), here)
+    data = export.ledger(verdicts(), here)
     texts = {
         "ledger.json": json.dumps(data, ensure_ascii=False, indent=1) + "\n",
         "ledger.csv": export.table(data),
@@ -99,4 +121,5 @@ def write(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> None:
     app.add_directive("ledger", Ledger)
+    app.connect("html-collect-pages", pages)
     when_built(app, write)

@@ -1,10 +1,12 @@
 """The HTML of the ledger: its cards, on its page and on each claim's own, and its filters."""
 
-import posixpath
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from html import escape
 from typing import Any
+
+from sphinx.util.osutil import relative_uri
 
 from book._ext import direction
 from book._ext.edition import address, in_this_edition
@@ -60,7 +62,7 @@ def entry(claim: Claim, found: Found | None, data: dict, page: str = LEDGER) -> 
         claim = replace(claim, because="", one_sided="", floor="", since=None, amended=())
         found = found and replace(found, margin="")
     copy = thumbnails().get(claim.id)
-    image = copy.tag(relative(STORED, page), f'class="{style}" ') if copy else ""
+    image = copy.tag(relative_uri(page, STORED), f'class="{style}" ') if copy else ""
     mark = f"at 22 M: {escape(large['figure'])}" if large else ""
     return card.html(claim, found, claim.id, attributes, image, more, mark)
 
@@ -68,20 +70,21 @@ def entry(claim: Claim, found: Found | None, data: dict, page: str = LEDGER) -> 
 def _more(claim: Claim, found: Found | None, data: dict, page: str) -> str:
     """Which paper the claim is about, where it is decided, and how to repeat that."""
     name, source = f"book/{claim.chapter}", f"_sources/book/{claim.chapter}.ipynb"
+    to, own = partial(relative_uri, page), page != LEDGER
     return from_template(
         "ledger_entry.html",
         claim=claim,
         found=found,
         data=data,
         title=f"Chapter {int(claim.chapter[:2])}, {escape(load().chapters[claim.chapter])}",
-        page=address(name, relative(f"{name}.html", page)),
+        page=address(name, to(f"{name}.html")),
         here=in_this_edition(name),
-        notebook=address(name, relative(source, page), source),
+        notebook=address(name, to(source), source),
         told=direction.told(direction.paths({claim.id: found})[claim.id]) if found else [],
-        studies=[(study(of), relative(f"_static/results/{of}.json", page)) for of in claim.study],
+        studies=[(study(of), to(f"_static/results/{of}.json")) for of in claim.study],
         paper=paper_of(claim),
-        own=page != LEDGER,
-        other=relative(f"{LEDGER if page != LEDGER else page_of(claim.id)}.html", page),
+        own=own,
+        other=to(f"{LEDGER if own else page_of(claim.id)}.html"),
     )
 
 
@@ -112,8 +115,3 @@ def chips(words: Counter, style: str = "") -> str:
 
 def in_order(words: Counter) -> dict[str, int]:
     return {name: words[name] for name in (*WORDS, "open") if words[name]}
-
-
-def relative(target: str, page: str = LEDGER) -> str:
-    """An address of the site as a page writes it."""
-    return posixpath.relpath(target, posixpath.dirname(page))
