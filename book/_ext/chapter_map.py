@@ -8,8 +8,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from book._ext.chapters import length, load_map, names, notebook
 from book._ext.claims import note_dependencies, verdicts
-from book._ext.figure_downloads import SMALL
-from book._ext.figures import STORED, figures, picture, scaled
+from book._ext.figures import STORED, figures, small
 from book._ext.ledger_page import word
 from book._ext.pages import html
 from course.claims.card import css_class
@@ -50,9 +49,8 @@ def _card(name: str, chapter: dict) -> nodes.list_item:
     title = nodes.paragraph("", "", _link(name), classes=["map-title"])
     question = nodes.paragraph("", chapter["question"])
     minutes = nodes.paragraph("", facts, classes=["map-facts"])
-    own = [(cell, data) for one, cell, data in figures() if one == name][:1]
-    copies = [scaled(f"{name[:2]}-{cell.id}", *picture(cell, data), SMALL) for cell, data in own]
-    first = [html(copy.tag(f"../{STORED}", 'class="map-picture" ')) for copy in copies]
+    own = [figure for figure in figures() if figure[0] == name]
+    first = [html(small(*figure).tag(f"../{STORED}", 'class="map-picture" ')) for figure in own[:1]]
     return nodes.list_item("", *first, title, question, minutes, strip)
 
 

@@ -16,15 +16,14 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from book._ext.chapters import notebook
-from book._ext.figures import STORED, figures, picture, scaled, stored, with_figures
+from book._ext.figures import STORED, figures, small, stored, with_figures
 from book._ext.pages import from_template, html, when_built
-from book.tools import portable
 from book.tools.address import FIGURES, ROOT
+from book.tools.edition.tree import title
 from book.tools.notebooks import figure_name
 from course.claims.cite import citation
 
 PLACE = "_static/figures"
-SMALL = 240  # pixels of a copy to choose by
 FIGURE = re.compile(
     r'<figure class="[^"]*" id="(fig-[\w-]+)">(?:(?!</figure>).)*?'
     r'<img [^>]*src="([^"]*_images/[^"]+\.png)".*?(?=</figcaption>)',
@@ -42,24 +41,20 @@ def files(name: str, png: str, up: str) -> dict[str, str]:
     return dict(sorted(places.items(), reverse=True))
 
 
-def line(name: str, png: str, up: str, number: str, url: str) -> str:
-    """The links of a figure, whose page has it at ``png`` and is ``up`` below the root."""
-    book = citation()
-    authors = ", ".join(author["name"] for author in book["authors"])
-    parts = [f"{number} of “{book['title']}”", authors, f"version {book['version']}", url]
-    cited = ", ".join(filter(None, parts)) + ". CC BY 4.0."
-    return from_template("take.html", name=name, files=files(name, png, up), cited=cited)
-
-
 def offer(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
     """Writes the line under the figures of a page."""
-    up, base = "../" * page.count("/"), app.config.html_baseurl
+    book, base = citation(), app.config.html_baseurl
+    authors = ", ".join(author["name"] for author in book["authors"])
 
     def with_line(match: re.Match) -> str:
-        caption = NUMBER.search(match[0])
+        figure, name, png = match.group(0, 1, 2)
+        caption = NUMBER.search(figure)
         number = re.sub(r"^Fig\.", "Figure", caption[1]).strip() if caption else "A figure"
-        url = f"{base}{page}.html#{match[1]}" if base else ""
-        return match[0] + line(match[1], match[2], up, number, url)
+        url = f"{base}{page}.html#{name}" if base else ""
+        parts = [f"{number} of “{book['title']}”", authors, f"version {book['version']}", url]
+        cited = ", ".join(filter(None, parts)) + ". CC BY 4.0."
+        own = files(name, png, "../" * page.count("/"))
+        return figure + from_template("take.html", name=name, files=own, cited=cited)
 
     if "body" in context:
         context["body"] = FIGURE.sub(with_line, context["body"])
@@ -78,26 +73,23 @@ class FiguresToTake(SphinxDirective):
     def section(self, chapter: str, pictures: list[tuple]) -> nodes.section:
         """The figures of a chapter, or of a page of recipes."""
         self.env.note_dependency(str(notebook(chapter)))
-        own = portable.cells(notebook(chapter))
-        title = own[0].source.partition("\n")[0].strip("# ")
-        captions = {figure_name(c): c.metadata.mystnb.figure.caption for c in own if figure_name(c)}
         listing = nodes.bullet_list(classes=["figures-to-take"])
         for cell, data in pictures:
             name = figure_name(cell)
             link = addnodes.pending_xref("", nodes.literal("", name), **TO_A_FIGURE)
             link["reftarget"], link["refdoc"] = name, self.env.docname
-            small = scaled(f"{chapter[:2]}-{cell.id}", *picture(cell, data), SMALL)
-            caption = SENTENCE.match(" ".join(captions[name].split()))
+            caption = SENTENCE.match(" ".join(cell.metadata.mystnb.figure.caption.split()))
             said, _ = self.state.inline_text(caption[0] if caption else "", self.lineno)
             text = nodes.paragraph("", "", link, nodes.Text(" "), *said)
             links = " ".join(
                 f'<a href="{address}" download="{name}.{kind}">{kind.upper()}</a>'
                 for kind, address in files(name, f"../_images/{stored(data)}", "../").items()
             )
-            entry = [html(small.tag(f"../{STORED}")), text, html(f"<p>{links}</p>")]
-            listing += nodes.list_item("", *entry)
+            image = html(small(chapter, cell, data).tag(f"../{STORED}"))
+            listing += nodes.list_item("", image, text, html(f"<p>{links}</p>"))
         ids = [f"of-{chapter.partition('_')[0]}"]
-        return nodes.section("", nodes.title("", title), listing, ids=ids, names=ids)
+        heading = nodes.title("", title(f"book/{chapter}"))
+        return nodes.section("", heading, listing, ids=ids, names=ids)
 
 
 def outdated(app: Sphinx, env: BuildEnvironment, *_: set[str]) -> list[str]:

@@ -18,11 +18,13 @@ from book._ext.chapters import names, notebook
 from book._ext.dark import dark, encoded, encoded_layer, flat, is_chart
 from book._ext.edition import address
 from book._ext.pages import html, when_built
+from book.tools import portable
 from book.tools.notebooks import cells, display_data, figure_name, of_the_book, outputs, read
 from course.claims.ledger import MIME, chapters
 
 WIDEST = 640  # pixels of a copy on another page
 THUMBNAIL = 320  # pixels of a copy beside a claim
+SMALL = 240  # pixels of a copy to choose by
 STORED = "_static/stored"
 FRAME = re.compile(r'<img alt="([^"]*)" src="data:image/webp;base64,([^"]+)"(?! hidden)')
 COPIES: dict[str, bytes] = {}  # files that the pages of this build show; one without data goes
@@ -67,6 +69,11 @@ def picture(cell: nbformat.NotebookNode, data: dict) -> tuple[str, bytes] | None
     return (unescape(frame[1]), base64.b64decode(frame[2])) if frame else None
 
 
+def small(chapter: str, cell: nbformat.NotebookNode, data: dict) -> Copy:
+    """A figure to choose by, from the cell of a chapter and its output."""
+    return scaled(f"{chapter[:2]}-{cell.id}", *picture(cell, data), SMALL)
+
+
 @cache
 def thumbnails() -> dict[str, Copy]:
     """By claim id, the image that its verdict's cell ``shows``, or its section's last before it."""
@@ -95,7 +102,7 @@ def figures() -> tuple[tuple[str, nbformat.NotebookNode, dict], ...]:
     return tuple(
         (chapter, cell, data)
         for chapter in with_figures()
-        for cell in cells(notebook(chapter))
+        for cell in portable.cells(notebook(chapter))
         for data in display_data(cell)
         if "image/png" in data and figure_name(cell)
     )
