@@ -91,8 +91,7 @@ def picture(page: Path) -> Callable[[re.Match], str]:
             return tag[0]
         attributes = re.sub(' (width|height|loading)="[^"]*"', "", tag[0].removeprefix("<img"))
         source = re.search(r'\bsrc="([^"]+)"', tag[0])[1]
-        frame = source.startswith("data:")  # of a slider, fetched when it is shown
-        if frame:
+        if source.startswith("data:"):  # a frame of a slider, fetched when it is shown
             stored = base64.b64decode(source.partition(",")[2])
             file = page.with_name(f"{page.stem}-{zlib.crc32(stored):08x}.webp")
             file.write_bytes(stored)

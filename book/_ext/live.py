@@ -20,14 +20,12 @@ from vitlab.data.photographs import photograph
 from vitlab.figures.overlay import LIT
 
 MODELS = ("digits_vit", "cifar10_vit")
-FOLDER = "live"
 PHOTOGRAPHS = {
     "chelsea": "a cat",
     "rocket": "a rocket",
     "astronaut": "an astronaut",
     "coffee": "a cup",
 }
-PARTS = "live/parts"  # the drawings
 SIDE = 224  # pixels of a photograph that drawings show
 SHARP = 448  # at most, of one that models see with fewer
 HEAD = 112  # of a head's on the front page
@@ -37,9 +35,10 @@ STARTS = (0, 1)  # seeds of untrained models: that of digits_vit's training, and
 
 
 def write(app: Sphinx) -> None:
-    write_models(Path(app.outdir) / "_static" / FOLDER)
-    write_parts(Path(app.outdir) / "_static" / PARTS)
-    write_front(Path(app.outdir) / "_static" / FOLDER)
+    folder = Path(app.outdir) / "_static/live"
+    write_models(folder)
+    write_parts(folder / "parts")
+    write_front(folder)
 
 
 def write_models(folder: Path) -> None:
@@ -91,12 +90,11 @@ def samples(model: minivit.ViT) -> list[dict]:
     if model.config.channels == 1:
         test = load_data("DIGITS").test
         guesses = model(model.preprocess(test.images)).argmax(1)
-        order = 3, 0, 1, 2, 4, 5, 6, 7, 8, 9
-        first = [int((test.labels == digit).nonzero()[0]) for digit in order]
+        order, labels = (3, 0, 1, 2, 4, 5, 6, 7, 8, 9), test.labels.tolist()
         missed = (guesses != test.labels).nonzero()[:2, 0].tolist()
-        images = test.images[first + missed]
-        names = [f"A {int(test.labels[i])}" for i in first]
-        names += [f"A {int(test.labels[i])}, which the model misreads" for i in missed]
+        images = test.images[[*map(labels.index, order), *missed]]
+        names = [f"A {digit}" for digit in order]
+        names += [f"A {labels[i]}, which the model misreads" for i in missed]
     else:
         images = torch.stack([photograph(name, model.preprocess.size) for name in PHOTOGRAPHS])
         names = [f"A photograph of {what}" for what in PHOTOGRAPHS.values()]
@@ -164,8 +162,8 @@ def on_page(app: Sphinx, page: str, template: str, context: dict, doctree: objec
     if "body" in context and not app.tags.has("large"):
         context["body"] = context["body"].replace(' data-part="large"', "")
     if "data-part=" in context.get("body", ""):
-        app.add_css_file(f"{PARTS}/parts.css")
-        app.add_js_file(f"{PARTS}/parts.js", loading_method="defer")
+        app.add_css_file("live/parts/parts.css")
+        app.add_js_file("live/parts/parts.js", loading_method="defer")
 
 
 def setup(app: Sphinx) -> None:

@@ -68,14 +68,12 @@ def build(weights: str = "original", out: Path = OUT) -> None:
     model = dinov2_small_saliency(weights)
     pixels = torch.zeros(*model.preprocess.size, 3, dtype=torch.uint8)
     out.mkdir(parents=True, exist_ok=True)
-    packed = {"model.onnx": to_bytes(Inside(model), pixels)}
-    for name, content in files_of(ORT, SHA512, PROGRAM):
-        if name.endswith(".wasm"):
-            packed[name] = content
-        else:
+    onnx = "model.onnx", to_bytes(Inside(model), pixels)
+    for name, content in [onnx, *files_of(ORT, SHA512, PROGRAM)]:
+        if name.endswith(".mjs"):
             (out / name).write_bytes(content)
-    for name, content in packed.items():
-        (out / f"{name}.gz").write_bytes(gzip.compress(content, mtime=0))
+        else:
+            (out / f"{name}.gz").write_bytes(gzip.compress(content, mtime=0))
     made_of = ORIGINAL.removeprefix("hf:") if weights == "original" else NAME
     size = sum(path.stat().st_size for path in out.glob("*.gz"))
     about = {"name": made_of, "licence": model.licence, "bytes": size}
