@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 import nbformat
-from nbformat import NotebookNode, from_dict
+from nbformat import NotebookNode, from_dict, v4
 from sphinx.application import Sphinx
 
 from book.tools.notebooks import tags
@@ -19,10 +19,6 @@ from course.quiz.export import page as quiz
 
 ASKED = re.compile(r"^```\{(quiz|exam)\} (\w+)\n```$", re.MULTILINE)  # of a chapter; a part
 CHOICE = re.compile(r"(?:^- .*\n?(?:^ +.*\n?)*)+\Z", re.MULTILINE)  # the list at a text's end
-
-
-def markdown(name: str, text: str) -> NotebookNode:
-    return from_dict({"cell_type": "markdown", "id": name, "metadata": {}, "source": text})
 
 
 def with_answers(cells: Iterable[NotebookNode]) -> Iterator[NotebookNode]:
@@ -36,8 +32,9 @@ def with_answers(cells: Iterable[NotebookNode]) -> Iterator[NotebookNode]:
                 shown = first.metadata | {"tags": [*tags(first), "remove-input"]}
                 run[0] = from_dict(first | {"id": f"{name}-shown", "metadata": shown})
             label = first.metadata.get("summary", "Show what happened")
-            yield markdown(f"{name}-open", f'<details class="answer"><summary>{label}</summary>')
-            yield from [*run, markdown(f"{name}-close", "</details>")]
+            opening = f'<details class="answer"><summary>{label}</summary>'
+            yield v4.new_markdown_cell(opening, id=f"{name}-open")
+            yield from [*run, v4.new_markdown_cell("</details>", id=f"{name}-close")]
             continue
         for cell in run:
             if right := cell.metadata.get("right"):  # the number of the right choice

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from nbformat import NotebookNode, from_dict
+from nbformat import NotebookNode, from_dict, v4
 
 from book.tools import notebooks
 from book.tools.notebooks import figure_name, tags
@@ -62,8 +62,7 @@ def portable(notebook: NotebookNode, page: Path) -> NotebookNode:
                 caption = f'<a id="{name}"></a>**Fig. {number}.** {caption}'
                 if "answer" in tags(cell):
                     caption = ANSWER.format(f"What Fig. {number} shows", caption)
-                below = {"cell_type": "markdown", "id": name, "metadata": {"tags": ["caption"]}}
-                yield from_dict(below | {"source": caption})
+                yield v4.new_markdown_cell(caption, id=name, metadata={"tags": ["caption"]})
 
     return from_dict(notebook | {"cells": list(stored())})
 
@@ -102,10 +101,6 @@ def prose(page: Path) -> str:
     return "\n\n".join(cell.source for cell in cells(page) if cell.cell_type == "markdown")
 
 
-def main() -> None:
+if __name__ == "__main__":
     for path in notebooks.named_on_the_command_line(__doc__ or "", notebooks.of_the_book()):
         notebooks.write(path, portable(for_sphinx(notebooks.read(path)), path))
-
-
-if __name__ == "__main__":
-    main()

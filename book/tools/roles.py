@@ -64,17 +64,9 @@ def places() -> dict[str, Place]:
     return found
 
 
-class Work(NamedTuple):
-    """A paper as the site cites it, and where it is."""
-
-    authors: str
-    year: str
-    address: str
-
-
 @cache
-def works() -> dict[str, Work]:
-    """The papers of ``book/references.bib`` by key."""
+def works() -> dict[str, tuple[str, str, str]]:
+    """The papers of ``book/references.bib`` by key: authors as cited, year, and where it is."""
     found = {}
     for key, entry in parse_file(BOOK / "references.bib").entries.items():
         people = [" ".join([*p.prelast_names, *p.last_names]) for p in entry.persons["author"]]
@@ -84,7 +76,7 @@ def works() -> dict[str, Work]:
         fields = entry.fields
         links = [start + fields[name] for name, start in starts.items() if name in fields]
         address = [f"references.md#{key}", *links][-1].replace("(", "%28").replace(")", "%29")
-        found[key] = Work(authors, fields["year"], address)
+        found[key] = authors, fields["year"], address
     return found
 
 
