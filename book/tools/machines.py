@@ -127,7 +127,7 @@ def table(runs: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", choices=RUNS, action="append")
     names = parser.parse_args().run or list(RUNS)
@@ -140,7 +140,3 @@ def main() -> None:
     others = [old for old in machines()["runs"] if (old["run"], old["processor"]) not in new]
     MACHINES.write_text(json.dumps({"runs": [*others, *rows]}, indent=1) + "\n", encoding="utf-8")
     print("\n".join([table([*others, *rows]), *(test for row in rows for test in row["failed"])]))
-
-
-if __name__ == "__main__":
-    main()

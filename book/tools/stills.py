@@ -27,7 +27,7 @@ def ready(page: Page, part: str) -> Locator:
     return page.locator(f"[data-part={part}] .part")
 
 
-def main() -> None:
+if __name__ == "__main__":
     pages = {path: path.read_text(encoding="utf-8") for path in SITE.glob("book/[0-9]*.html")}
     with chromium.browser() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 1400}, color_scheme="light")
@@ -36,7 +36,3 @@ def main() -> None:
             page.goto(next(path for path, html in pages.items() if div in html).as_uri())
             png = ready(page, part).screenshot()
             Image.open(io.BytesIO(png)).save(STILLS / f"{part}.webp", "WEBP", quality=82, method=6)
-
-
-if __name__ == "__main__":
-    main()
