@@ -95,7 +95,7 @@ def execute(path: Path) -> bool:
     return after != before
 
 
-def main() -> int:
+if __name__ == "__main__":
     paths, failed = notebooks.named_on_the_command_line(__doc__, notebooks.of_the_book()), False
     with notebooks.kernels(STARTUP), ThreadPoolExecutor(os.cpu_count()) as pool:
         for path, job in [(path, pool.submit(execute, path)) for path in paths]:
@@ -106,8 +106,4 @@ def main() -> int:
                 failed = True
                 plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
                 print(f"{name}: failed, left as it was\n{plain}")
-    return failed
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(failed)

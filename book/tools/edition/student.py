@@ -46,14 +46,10 @@ def functions(cell: NotebookNode) -> list[str]:
 def in_place_of(solution: NotebookNode) -> NotebookNode | None:
     """What takes a solution's place: its imports, and the package's functions where it has them."""
     names = [name for name in functions(solution) if name in STAND_INS]
-    imports = [
-        ast.get_source_segment(solution.source, node)
-        for node in ast.parse(solution.source).body
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    ]
+    imports = [each.text for each in statements(solution.source, number=0) if each.imports]
     if not names and not imports:
         return None
-    lines = [NOTE, "from course.handout import written_or", *filter(None, imports), ""]
+    lines = [NOTE, "from course.handout import written_or", *imports, ""]
     lines += [f'{name} = written_or(\n    {name}, "{STAND_INS[name]}"\n)' for name in names]
     return from_dict(solution | {"source": "\n".join(lines)})
 

@@ -15,12 +15,11 @@ from book.tools import notebooks, portable
 from book.tools.address import FIGURES, ROOT
 from book.tools.edition import contents
 from book.tools.edition.student import exchange, rewrite
+from book.tools.roles import places
 
 COPIED = ("book", "course", "minivit", "studies", "vitlab", "_config.yml", "_toc.yml",
           "CHANGELOG.md", "CITATION.cff", "LICENSE", "LICENSE-text", "index.md",
           "requirements.txt")  # fmt: skip
-# What a page can be pointed at: (name)=, :name: of a directive, (name) behind an equation.
-LABEL = re.compile(r"^\(([\w-]+)\)=$|^:(?:name|label): ([\w-]+)$|\$\$ \(([\w-]+)\)", re.MULTILINE)
 
 
 class Edition(NamedTuple):
@@ -59,9 +58,13 @@ def write(edition: Edition, folder: Path) -> None:
     if FIGURES.is_dir():
         shutil.copytree(FIGURES, folder / FIGURES.relative_to(ROOT))
     dump(folder / "_toc.yml", contents_)
+    labels = {
+        label: place.page.relative_to(ROOT).with_suffix("").as_posix()
+        for label, place in places().items()
+    }
     about = {
         "left_out": {page: title(page) for page in sorted(left_out)},
-        "labels": {label: page for page in sorted(left_out) for label in labels(page)},
+        "labels": {label: page for label, page in labels.items() if page in left_out},
         "whole": edition.whole,
     }
     (folder / "edition.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
@@ -98,11 +101,3 @@ def title(page: str) -> str:
     prose = portable.prose(next(ROOT.glob(f"{page}.*")))
     heading = re.search(r"^# (.+)$", prose, re.MULTILINE)
     return heading[1] if heading else page
-
-
-def labels(page: str) -> list[str]:
-    """Figures, equations and places of a page to which others point."""
-    path = next(ROOT.glob(f"{page}.*"))
-    names = [next(filter(None, match.groups())) for match in LABEL.finditer(portable.prose(path))]
-    cells = portable.cells(path) if path.suffix == ".ipynb" else []
-    return names + list(filter(None, map(notebooks.figure_name, cells)))

@@ -10,8 +10,9 @@ from book.tools.address import ROOT
 from book.tools.edition.__main__ import arguments
 from book.tools.edition.contents import FOR_STUDENTS, chosen, missing, number, pages, remixed_map
 from book.tools.edition.student import INSTEAD, exchange, needs, rewrite
-from book.tools.edition.tree import Edition, labels, load, table
+from book.tools.edition.tree import Edition, load, table
 from book.tools.notebooks import cells, read, tags
+from book.tools.roles import places
 from book.tools.wheels import NAMES
 from course import check
 from course.handout import written, written_or
@@ -54,8 +55,9 @@ def test_the_map_keeps_the_places_of_parts_and_the_steps_that_are_left():
     steps = {step["chapter"] for visit in kept["visits"] for step in visit["steps"]}
     assert steps and steps <= SOME
     assert missing(MAP, SOME) == {4: [3], 14: [12, 13]}
-    assert {"fig-rebuilt", "eq-attention"} <= set(labels("book/02_attention"))
-    assert "verdicts" in labels("index")
+    attention = ROOT / "book/02_attention.ipynb"
+    assert places()["fig-rebuilt"].page == places()["eq-attention"].page == attention
+    assert places()["verdicts"].page == ROOT / "index.md"
 
 
 @pytest.mark.parametrize("given", ["https://a.b/book", "https://a.b/book/"])
