@@ -36,9 +36,8 @@ class Inside(nn.Module):
     def __init__(self, model: minivit.ViT) -> None:
         super().__init__()
         self.model = model
-        mean, std = torch.tensor([model.preprocess.mean, model.preprocess.std])
-        self.register_buffer("mean", mean)
-        self.register_buffer("std", std)
+        scale = torch.tensor([model.preprocess.mean, model.preprocess.std])
+        self.mean, self.std = map(nn.Buffer, scale)
 
     def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         images = ((pixels / 255 - self.mean) / self.std).permute(2, 0, 1)[None]

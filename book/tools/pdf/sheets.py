@@ -12,7 +12,7 @@ from jinja2 import Template
 from playwright.sync_api import Browser, BrowserContext
 from pypdf import PageObject, PdfReader, PdfWriter
 from pypdf.annotations import Link
-from pypdf.generic import ArrayObject, Fit, NameObject, RectangleObject
+from pypdf.generic import Fit, RectangleObject
 
 from book.tools.edition.contents import pages_of
 from book.tools.edition.tree import load
@@ -89,7 +89,7 @@ def bind(browser: Browser, pages: list[Sheets]) -> PdfWriter:
         for sheet in part.file.pages if part.file else ():
             number = len(book.pages)
             annotations += [(number, area, urljoin(part.address, to)) for area, to in links(sheet)]
-            sheet.pop(NameObject("/Annots"), None)
+            sheet.annotations = None
             book.add_page(sheet).merge_page(feet.pages[number])
     by_address = {part.address: part for part in parts if part.file}
     for number, area, address in annotations:
@@ -110,7 +110,7 @@ def bind(browser: Browser, pages: list[Sheets]) -> PdfWriter:
 
 def links(page: PageObject) -> Iterator[tuple[RectangleObject, str]]:
     """Where a printed page has links, and to which address; one of its own places is #name."""
-    for reference in page.get("/Annots", ArrayObject()):
+    for reference in page.annotations or ():
         note = reference.get_object()
         if "/Dest" in note:
             yield note["/Rect"], "#" + str(note["/Dest"]).removeprefix("/")
