@@ -36,8 +36,7 @@ WEBP = re.compile("(?<=data:image/webp;base64,)[A-Za-z0-9+/=\n]+")
 def clean(notebook: nbformat.NotebookNode) -> None:
     """Takes out of an executed notebook what differs from run to run."""
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    notebook.metadata = nbformat.from_dict(about)
+    notebook.metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if "nbval-ignore-output" in notebooks.tags(cell):

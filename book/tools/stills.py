@@ -9,7 +9,6 @@ import io
 import sys
 
 from PIL import Image
-from playwright.sync_api import Locator, Page
 
 from book.tools import chromium
 from book.tools.address import ROOT, SITE
@@ -20,13 +19,6 @@ SCRIPTS = {path.stem for path in (STATIC / "live/parts").glob("*.js")}
 PARTS = sorted(SCRIPTS - {"base", "drawing", "numbers", "parts", "large"})  # that is fetched first
 
 
-def ready(page: Page, part: str) -> Locator:
-    page.locator(f"[data-part={part}]").scroll_into_view_if_needed()
-    page.locator(f"[data-part={part}][data-ready]").wait_for(timeout=60_000)
-    page.locator(f"[data-part={part}] [aria-busy=true]").wait_for(state="detached", timeout=60_000)
-    return page.locator(f"[data-part={part}] .part")
-
-
 if __name__ == "__main__":
     pages = {path: path.read_text(encoding="utf-8") for path in SITE.glob("book/[0-9]*.html")}
     with chromium.browser() as browser:
@@ -34,5 +26,9 @@ if __name__ == "__main__":
         for part in sys.argv[1:] or PARTS:
             div = f'data-part="{part}"'
             page.goto(next(path for path, html in pages.items() if div in html).as_uri())
-            png = ready(page, part).screenshot()
+            place = page.locator(f"[data-part={part}]")
+            place.scroll_into_view_if_needed()
+            page.locator(f"[data-part={part}][data-ready]").wait_for(timeout=60_000)
+            place.locator("[aria-busy=true]").wait_for(state="detached", timeout=60_000)
+            png = place.locator(".part").screenshot()
             Image.open(io.BytesIO(png)).save(STILLS / f"{part}.webp", "WEBP", quality=82, method=6)

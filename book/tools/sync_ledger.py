@@ -4,7 +4,6 @@ python -m book.tools.sync_ledger        after a change of them, or of a verdict;
 """
 
 import json
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -19,16 +18,6 @@ from course.claims.verdict import Verdict
 from vitlab.claims.ledger import LEDGER
 
 FIELDS = "id statement measure setting because unit rule word verdict value low high figure url"
-
-
-def write_cards(path: Path) -> None:
-    """Writes the verdicts of one notebook anew."""
-    notebook = notebooks.read(path)
-    for output in notebooks.outputs(notebook):
-        if about := output.get("metadata", {}).get(MIME):
-            card = Verdict(load().claims[about["id"]], stored(about))
-            output.data, output.metadata = map(nbformat.from_dict, card._repr_mimebundle_())
-    notebooks.write(path, notebook)
 
 
 def rows() -> dict[str, Any]:
@@ -46,6 +35,11 @@ def rows() -> dict[str, Any]:
 
 if __name__ == "__main__":
     for path in chapters():
-        write_cards(path)
+        notebook = notebooks.read(path)
+        for output in notebooks.outputs(notebook):
+            if about := output.get("metadata", {}).get(MIME):
+                card = Verdict(load().claims[about["id"]], stored(about))
+                output.data, output.metadata = map(nbformat.from_dict, card._repr_mimebundle_())
+        notebooks.write(path, notebook)
     text = json.dumps(rows(), ensure_ascii=False, indent=1)
     LEDGER.write_text(text + "\n", encoding="utf-8")

@@ -22,12 +22,6 @@ from book.tools.launch import alone
 FOLDER = ROOT / "_build/handout"
 
 
-def requirements() -> str:
-    groups = (ROOT / "requirements.txt").read_text(encoding="utf-8").split("\n\n")
-    wanted = (group for group in groups if group.startswith(("# the package", "# the chapters")))
-    return "\n\n".join(wanted) + "\n"
-
-
 def hand_out(edition: Edition, folder: Path) -> None:
     sources = folder.with_name(folder.name + "-sources")
     shutil.rmtree(sources, ignore_errors=True)
@@ -47,7 +41,9 @@ def hand_out(edition: Edition, folder: Path) -> None:
     for name in ("CITATION.cff", "LICENSE", "LICENSE-text"):
         shutil.copy(ROOT / name, folder)
     shutil.copy(ROOT / "book/tools/edition/handout.md", folder / "README.md")
-    (folder / "requirements.txt").write_text(requirements(), encoding="utf-8")
+    groups = (ROOT / "requirements.txt").read_text(encoding="utf-8").split("\n\n")
+    wanted = [group for group in groups if group.startswith(("# the package", "# the chapters"))]
+    (folder / "requirements.txt").write_text("\n\n".join(wanted) + "\n", encoding="utf-8")
 
 
 def problems(edition: Edition, folder: Path) -> list[str]:
