@@ -181,7 +181,10 @@ class Climb:
                 slope = jacobian.mT @ r.flatten() / noise**2 - torch.cat([z[: len(some)], z[n:]])
                 gram = gram / noise**2
                 gram.diagonal().add_(1)
-                step = torch.cholesky_solve(slope[:, None], torch.linalg.cholesky(gram))[:, 0]
+                factor, failed = torch.linalg.cholesky_ex(gram)
+                if failed:  # lost to rounding: no farther at this step's directions
+                    break
+                step = torch.cholesky_solve(slope[:, None], factor)[:, 0]
                 step = torch.cat([step[: len(some)], z.new_zeros(n - len(some)), step[len(some) :]])
 
                 def cost(z: Tensor, noise: Tensor = noise) -> Tensor:

@@ -161,3 +161,10 @@ def test_a_climb_keeps_its_own_weights():
     before = climb(given)
     model.double()
     close(climb(given), before)
+
+
+def test_a_climb_that_has_arrived_goes_no_farther():
+    _, climb = climbed("mixer_8px")
+    start = pictures(1).float()
+    there = climb.chain.states(start, 3)[-1]
+    close(climb.nearer(start, there, 3, steps=4), start, 0)
