@@ -2,8 +2,7 @@
 
 ViTs read the digits pixel by pixel, with attention that sees all of the grid, a neighbourhood, or a
 window; or with ``static`` mixing weights, learned but the same in all images. ``3 x`` and ``10 x``:
-as many steps. ``more`` rows have five more seeds, since the first five left open which of two is
-better. ``curvature``: early in training.
+as many steps. ``curvature``: early in training.
 """
 
 from dataclasses import replace
@@ -35,8 +34,6 @@ SEEDS = range(5)
 STEPS = {"all": 600, "tenth": 300}
 FEW = ("global", "windows", "shifted windows")  # also trained on a tenth
 CURVED = ("global", "5 x 5", "3 x 3")
-MORE_SEEDS = range(5, 10)
-MORE = {"global": 3e-2, "5 x 5": 1e-2}  # of these, at the rates of the first five
 RECIPE = Recipe(batch_size=64, average=0.9)
 EARLY, IMAGES = 20, 64
 
@@ -98,14 +95,7 @@ def curvature(mixing: str) -> Figures:
     return over_seeds(rows)
 
 
-def more(mixing: str) -> Figures:
-    """Scores of more seeds, at the rate of the first."""
-    recipe, create = replace(RECIPE, steps=STEPS["all"]), partial(vit, mixing)
-    return over_seeds(on_digits(create, "all", recipe, MORE[mixing], seed) for seed in MORE_SEEDS)
-
-
 KINDS = [(m, "all") for m in MIXING] + [(m, "tenth") for m in FEW]
 ROWS = {named(", ".join(kind), n): partial(measured, *kind, n) for kind in KINDS for n in TIMES}
-ROWS |= {f"{mixing}, more": partial(more, mixing) for mixing in MORE}
 ROWS |= {f"{mixing}, curvature": partial(curvature, mixing) for mixing in CURVED}
 STUDY = Survey("reach", ROWS, SEEDS)

@@ -62,7 +62,7 @@ SURVEYS = {
     "pretrained": (["maps", "positions", "filters", "distance", "norms", "layers", "embedding", "way back, block 1"],
                    dict(dinov2_small_saliency=untrained_dinov2, PHOTOGRAPHS=("chelsea", "coffee", "rocket", "astronaut"), ITERATIONS=2, NEWTON=1, POWER=2, NEARBY=1)),
     "rates_by_width": (["32, one rate", "16, divided"], dict(SEEDS=ONE, HALVINGS=[4], STEPS=2)),
-    "reach": (["3 x 3, all", "shifted windows, tenth", "static, all", "global, more", "3 x 3, curvature"],
+    "reach": (["3 x 3, all", "shifted windows, tenth", "static, all", "3 x 3, curvature"],
               dict(SEEDS=ONE, MORE_SEEDS=ONE, STEPS={"all": 2, "tenth": 2}, EARLY=1, IMAGES=8)),
     "representations": (["cifar10_vit_gap", "cifar10_resnet", "untrained vit without residuals", "vit and resnet", "digits"], {}),
     "scale": (["retrieval attention with positions", "retrieval recurrent", "digits convolution, all", "digits recurrence, tenth", "masked", "marked attention"],
