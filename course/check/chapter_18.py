@@ -1,7 +1,5 @@
 """Chapter 18: products with a Hessian, its sharpest direction, and how much of it is negative."""
 
-from functools import partial
-
 import torch
 from torch import Tensor
 
@@ -56,10 +54,14 @@ def sharpest(attempt: Attempt) -> None:
     """start [n], product: [n] -> [n], steps -> one number."""
     calls, Q = [0], torch.linalg.qr(normal_draws(seed=1)(6, 6)).Q
 
-    def product(values: Tensor, v: Tensor) -> Tensor:
-        """That of v with a matrix of these eigenvalues."""
-        calls[0] += 1
-        return Q @ (values * (Q.T @ v))
+    def product_with(values: Tensor):
+        """With a matrix of these eigenvalues."""
+
+        def product(v: Tensor) -> Tensor:
+            calls[0] += 1
+            return Q @ (values * (Q.T @ v))
+
+        return product
 
     start = normal_draws(seed=2)(6)
     downward = torch.tensor([-5.0, 2.5, 2.0, 1.0, -1.0, 0.5])
@@ -70,21 +72,20 @@ def sharpest(attempt: Attempt) -> None:
         2.5: "This is the largest eigenvalue; that of largest size is below zero here.",
         25.0: "The square of the eigenvalue is returned.",
     }
-    with_downward = partial(product, downward)
-    attempt.expect_close(attempt(start, with_downward, 60), outcomes)
+    attempt.expect_close(attempt(start, product_with(downward), 60), outcomes)
     message = "More products with the matrix are taken than there are steps, and one to read off."
     attempt.expect(calls[0] <= 62, message)
     attempt.expect(calls[0] > 1, "No product with the matrix is taken.")
     said = "With large eigenvalues the vector overflows. Scale it to length 1 after each product."
     for scale in (1e9, 1e-9):
-        large = partial(product, scale * torch.tensor([3.0, 1.0, 0.5, 0.1, 0.0, -0.5]))
+        large = product_with(scale * torch.tensor([3.0, 1.0, 0.5, 0.1, 0.0, -0.5]))
         found = attempt(start, large, 60, if_not_finite=said)
         message = f"With eigenvalues of the size of {scale:g} it fails."
         attempt.expect_close(found / scale, {3.0: message})
     message = "A longer start gives another value. Scale it to length 1."
-    attempt.expect_close(attempt(100 * start, with_downward, 60), {-5.0: message})
+    attempt.expect_close(attempt(100 * start, product_with(downward), 60), {-5.0: message})
     message = "After two steps the value is exact: another method than power iteration is at work."
-    attempt.expect((attempt(start, with_downward, 2) + 5).abs() > 1e-6, message)
+    attempt.expect((attempt(start, product_with(downward), 2) + 5).abs() > 1e-6, message)
 
 
 @exercise(seed=3)
