@@ -1,8 +1,8 @@
 """Chapter 7: a training step, its loss and gradient, and statistics of a model's scores."""
 
+import scipy  # its parts are loaded where they are used: a second, for one chapter
 import torch
 import torch.nn.functional as F
-from scipy import optimize, stats
 from torch import Tensor
 
 from course.check.attempt import Attempt, Draw, normal_draws
@@ -205,7 +205,8 @@ def paired_interval(attempt: Attempt) -> None:
         common = 0.1 * normal(seeds)  # what a seed does to both
         a, b = 0.61 + common + 0.02 * normal(seeds), 0.6 + common + 0.02 * normal(seeds)
         d = a - b
-        t = stats.t.ppf(0.975, seeds - 1)
+        student = scipy.stats.t.ppf
+        t = student(0.975, seeds - 1)
         error, unpaired = d.std() / seeds**0.5, ((a.var() + b.var()) / seeds).sqrt()
         ends = torch.tensor([-1, 0, 1])  # an interval of half-width 1, less its mean
         found = attempt(a, b, shape=dict(numbers=3), listed=True)
@@ -227,10 +228,10 @@ def paired_interval(attempt: Attempt) -> None:
             ends * t * d.std(correction=0) / seeds**0.5: "The variance is divided by n. The sample "
             "standard deviation divides by n - 1.",
             ends * t * d.std() / seeds: "The deviation is divided by n, not by the root of n.",
-            ends * stats.t.ppf(0.975, seeds) * error: "Student's distribution has n - 1 degrees of "
+            ends * student(0.975, seeds) * error: "Student's distribution has n - 1 degrees of "
             "freedom here, not n.",
-            ends * stats.t.ppf(0.95, seeds - 1) * error: "This is the 90 % interval: 2.5 % are to "
-            "lie beyond each end.",
+            ends * student(0.95, seeds - 1) * error: "This is the 90 % interval: 2.5 % are to lie "
+            "beyond each end.",
         }
         # as of a table: 2.45 is Student's
         attempt.expect_close(found - found[1], outcomes, slack=200)
@@ -280,7 +281,8 @@ def loss_at(logits: Tensor, labels: Tensor, temperature: float) -> float:
 def by_scipy(logits: Tensor, labels: Tensor) -> float:
     """The best temperature from 0.05 to 20."""
     how = {"bounds": (0.05, 20.0), "method": "bounded", "options": {"xatol": 1e-9}}
-    return 1 / optimize.minimize_scalar(lambda beta: loss_at(logits, labels, 1 / beta), **how).x
+    found = scipy.optimize.minimize_scalar(lambda beta: loss_at(logits, labels, 1 / beta), **how)
+    return 1 / found.x
 
 
 @exercise("rows, columns", seed=9)
