@@ -14,6 +14,7 @@ from tests.parity import draw
 from vitlab import inversion
 from vitlab.inversion import invert
 
+pytestmark = pytest.mark.full
 KEPT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
 
 

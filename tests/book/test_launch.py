@@ -128,6 +128,7 @@ def run(code):
     return subprocess.run(command, capture_output=True, text=True, cwd=BOOK, env=around)
 
 
+@pytest.mark.full
 def test_packages_a_model_and_a_chapter_run_without_any_of_it():
     """The chapter runs up to the cell that compares with torchvision, without its sliders."""
     for code in ("threading.Thread(target=print).start()", "import torchvision"):

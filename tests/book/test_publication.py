@@ -58,6 +58,7 @@ def links(page):
     return [tag["href"] for tag in BeautifulSoup(page.read_text(), "html.parser").select("[href]")]
 
 
+@pytest.mark.full
 def test_with_an_address_the_site_has_it_everywhere_and_without_one_nowhere(tmp_path):
     out = build(tmp_path, WORKFLOW)
     assert {
