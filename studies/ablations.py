@@ -17,7 +17,8 @@ from torch import Tensor
 import minivit
 from minivit.model import Model
 from studies.runner.survey import Figures, Survey, over_seeds
-from studies.shared.recovery import psnr, recovered, start, without
+from studies.shared import inputs
+from studies.shared.recovery import highlight, psnr, psnr_of_each, recovered, start, without
 from studies.shared.training import accuracy
 from vitlab.calls import activation
 from vitlab.data import load_data
@@ -44,27 +45,28 @@ DEPTHS = (1, 4, 12, 24)
 DIGITS: dict[str, Any] = {"image_size": 16, "patch_size": 4, "dim": 24, "heads": 3, "depth": 4}
 PARTS = ("attention", "mlp", "norm", "residual")
 RECIPE = Recipe(steps=300, batch_size=64, learning_rate=3e-3)
-STEPS = 50  # of L-BFGS; of descent twice as many
+STEPS = 50  # of L-BFGS, half as many in shipped models; of descent twice as many
 
 
 def untrained(name: str, part: str = "", optimizer: str = "lbfgs") -> Figures:
     """By depth: dB for every seed, from two images; of the first image, the spectrum."""
     base, changes = UNTRAINED[name]
     steps = 2 * STEPS if optimizer == "gd" else STEPS
-    figures: Figures = {key: {} for key in ("psnr", "condition", "rank")}
+    figures: Figures = {key: {} for key in ("psnr", "condition", "rank", "largest")}
     images = torch.stack([photograph(name, 16) for name in ("astronaut", "chelsea")])
     images = (images / 255 - 0.5) / 0.25
     figures["start"] = psnr(start(images), images)
     for seed in SEEDS:
         torch.manual_seed(seed)
         model = without(minivit.create(base, **changes).eval(), part)
-        last = 4 if part == "residual" else changes["depth"]  # nothing is seen after it
+        last = 4 if "residual" in part else changes["depth"]  # nothing is seen after it
         for depth in (d for d in DEPTHS if d <= last):
             near = psnr(recovered(model, images, depth, optimizer, steps), images)
             figures["psnr"].setdefault(str(depth), []).append(near)
             if seed == 0:
                 behind = spectrum_behind(model, images, depth)
                 figures["condition"][str(depth)] = rounded(behind.condition)
+                figures["largest"][str(depth)] = rounded(behind.values[:, 0])
                 figures["rank"][str(depth)] = behind.rank().item()
     return figures
 
@@ -107,10 +109,26 @@ def trained_on_digits(part: str = "") -> Figures:
     return {removed: over_seeds(figures) for removed, figures in rows.items()}
 
 
+def shipped(name: str, part: str = "") -> Figures:
+    """By depth: dB of four test images; of the noise at the start; where contrast was recovered."""
+    model: Any = minivit.load(name)
+    images = model.preprocess(inputs.pictures("CIFAR10", 4).images)
+    lesser = without(model, part)
+    psnrs = {}
+    for depth in (1, len(model.blocks)):
+        guesses = recovered(lesser, images, depth, "lbfgs", STEPS // 2)
+        psnrs[str(depth)] = psnr_of_each(guesses, images)
+    noise, contrast = psnr_of_each(start(images), images), highlight(model, images, guesses)
+    return {"psnr": psnrs, "start": noise, "highlight": contrast}
+
+
 ROWS: dict[str, Callable[[], Figures]] = {
     "vit": partial(untrained, "vit", optimizer="gd"),
     "vit by lbfgs": partial(untrained, "vit"),
-    **{f"vit without {part}": partial(untrained, "vit", part, "gd") for part in PARTS},
+    **{
+        f"vit without {part}": partial(untrained, "vit", part, "gd")
+        for part in (*PARTS, "residual attention")
+    },
     "mixer": partial(untrained, "mixer"),
     "mixer by gd": partial(untrained, "mixer", optimizer="gd"),
     "mixer without norm": partial(untrained, "mixer", "norm"),
@@ -119,5 +137,9 @@ ROWS: dict[str, Callable[[], Figures]] = {
     **{name: partial(untrained, name) for name in UNTRAINED if "," in name},
     "digits": trained_on_digits,
     **{f"digits without {part}": partial(trained_on_digits, part) for part in PARTS},
+    "cifar10_vit_gap": partial(shipped, "cifar10_vit_gap"),
+    "cifar10_vit_gap without attention": partial(shipped, "cifar10_vit_gap", "attention"),
+    "cifar10_vit_gap without mlp": partial(shipped, "cifar10_vit_gap", "mlp"),
+    "cifar10_mixer": partial(shipped, "cifar10_mixer"),
 }
 STUDY = Survey("ablations", ROWS, SEEDS, digits="")

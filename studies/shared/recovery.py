@@ -11,9 +11,11 @@ from minivit.vit import ViT
 from vitlab.inversion import Diverged, decibels, invert
 
 
-def without(model: Model, part: str) -> Model:
-    """A copy without a kind of part; the model itself, if that is empty."""
-    return minivit.remove(model, part) if part else model
+def without(model: Model, parts: str) -> Model:
+    """A copy without a kind of part, or several: ``"residual attention"``."""
+    for part in parts.split():
+        model = minivit.remove(model, part)
+    return model
 
 
 def recovered(model: Model, images: Tensor, depth: int, optimizer: str, steps: int) -> Tensor:

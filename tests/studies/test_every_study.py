@@ -29,7 +29,7 @@ ONE = range(1)
 TWO = Recipe(steps=2, batch_size=64)
 # Of each study that measures: rows that together run all of its code, and what makes them short.
 SURVEYS = {
-    "ablations": (["vit without norm", "mixer by gd", "digits", "digits without mlp"],
+    "ablations": (["vit without norm", "mixer by gd", "digits", "digits without mlp", "cifar10_mixer"],
                   dict(SEEDS=ONE, DEPTHS=(1,), RECIPE=TWO, STEPS=2)),
     "block_of_today": (["today", "qk, 3 x", "swiglu at best"], dict(SEEDS=ONE, STEPS=1, RATES=(1e-2, 3e-2))),
     "curvature": (["resnet, tenth", "vit, all, probes", "vit, all, relative", "through training", "cifar10_vit_cls", "hybrid, all, 1 x", "resnet, all, 40 steps"],
@@ -63,7 +63,7 @@ SURVEYS = {
                    dict(dinov2_small_saliency=untrained_dinov2, PHOTOGRAPHS=("chelsea", "coffee", "rocket", "astronaut"), ITERATIONS=2, NEWTON=1, POWER=2, NEARBY=1)),
     "rates_by_width": (["32, one rate", "16, divided"], dict(SEEDS=ONE, HALVINGS=[4], STEPS=2)),
     "reach": (["3 x 3, all", "shifted windows, tenth", "static, all", "3 x 3, curvature"],
-              dict(SEEDS=ONE, MORE_SEEDS=ONE, STEPS={"all": 2, "tenth": 2}, EARLY=1, IMAGES=8)),
+              dict(SEEDS=ONE, STEPS={"all": 2, "tenth": 2}, EARLY=1, IMAGES=8)),
     "representations": (["cifar10_vit_gap", "cifar10_resnet", "untrained vit without residuals", "vit and resnet", "digits"], {}),
     "scale": (["retrieval attention with positions", "retrieval recurrent", "digits convolution, all", "digits recurrence, tenth", "masked", "marked attention"],
               dict(SEEDS=ONE, LENGTHS=(4, 32), STEPS={"attention": 2, "recurrent": 2, "digits": 2})),
