@@ -19,7 +19,7 @@ from vitlab.training import Recipe, evaluate, train
 from vitlab.training.evaluate import Results
 
 TIMES = 1, 3, 10  # as many steps
-RATES = 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1
+RATES = 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1
 FIRST = 1e-2  # is tried first
 SEARCHED = range(3)  # seeds that choose a rate
 POINTS = 40  # of a curve, at most

@@ -74,6 +74,7 @@ SURVEYS = {
     "unwinding": (["digits_vit"], dict(PICTURES=1)),
     "unwinding_after_a_climb": (["cifar10_feedforward", "cifar10_mixer from crops"], dict(LEARNED_FROM=40, SEARCH=2)),
     "unwinding_from_nearby": (["cifar10_mixer"], dict(NEARBY=1, SEARCH=2)),
+    "without_residuals": (["without"], dict(SEEDS=ONE, STEPS=2, FIRST={"without": 1e-2})),
     "without_labels": (["masked 0", "both 0", "no centre 0", "pixels"], dict(STEPS={"both": 8, "masked": 2}, FEWER=2)),
     "way_back": (["cifar10_mixer"], dict(LOOKED_AT=0, LEARNED_FROM=40)),
     "where_attention_looks": (["cifar10_vit_gap", "cifar10_vit_no_residual", "vit_32px untrained"], dict(PICTURES=8, FEW=4, SEEDS=ONE)),
