@@ -1,7 +1,7 @@
 """Can a deep ViT learn CIFAR-10 without residual connections, if it trains for longer?
 
-The ViTs of sixteen blocks of the study ``residual``, in float32, each at the best of bracketed
-rates; ``3 x``: three times as many steps.
+The ViTs of sixteen blocks of the study ``residual``, in float32, at the best of bracketed rates;
+``3 x``: three times as many steps at that rate.
 """
 
 from dataclasses import replace
@@ -9,20 +9,20 @@ from functools import partial
 
 from studies.runner.run import train_one
 from studies.runner.survey import Figures, Survey
-from studies.shared.lengths import TIMES, at_best_rate, named
+from studies.shared.lengths import after, named
 from studies.small_trainings import residual
 
 SEEDS = range(3)
-STEPS = 350
+STEPS, TIMES = 350, (1, 3)
 RUNS = {"with": "vit_16", "without": "vit_16_no_residual"}
 FIRST = {"with": 3e-3, "without": 3e-4}  # of the rates that are tried
 
 
 def deep(kind: str, times: int) -> Figures:
     """Scores after ``times`` as many steps."""
-    training = partial(trained, kind, times * STEPS)
-    figures = at_best_rate(training, SEEDS, FIRST[kind], f"without_residuals {kind}, {times} x")
-    return figures | {"steps": times * STEPS}
+    steps = times * STEPS
+    how = SEEDS, "without_residuals", kind, TIMES, FIRST[kind]
+    return after(times, partial(trained, kind, steps), *how) | {"steps": steps}
 
 
 def trained(kind: str, steps: int, rate: float, seed: int) -> Figures:
@@ -41,5 +41,5 @@ def trained(kind: str, steps: int, rate: float, seed: int) -> Figures:
     }
 
 
-ROWS = {named(kind, n): partial(deep, kind, n) for kind in RUNS for n in TIMES[:2]}
+ROWS = {named(kind, n): partial(deep, kind, n) for kind in RUNS for n in TIMES}
 STUDY = Survey("without_residuals", ROWS, SEEDS)

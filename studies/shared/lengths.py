@@ -67,13 +67,21 @@ def named(row: str, times: int) -> str:
     return row + (f", {times} x" if times > 1 else "")
 
 
-def after(times: int, training: Training, seeds: Sequence[int], study: str, row: str) -> Figures:
+def after(
+    times: int,
+    training: Training,
+    seeds: Sequence[int],
+    study: str,
+    row: str,
+    of: Sequence[int] = TIMES,
+    first: float = FIRST,
+) -> Figures:
     """What a training of this length gives: at its best rate and at the next, or, the longest, at
     the rate that was best for the length before."""
     name = f"{study} {row}, {times} x"
-    if times < TIMES[-1]:
-        return at_best_rate(training, seeds, FIRST, name)
-    before = json.loads(HERE.table(study).read_text())["rows"][named(row, TIMES[-2])]
+    if times < of[-1]:
+        return at_best_rate(training, seeds, first, name)
+    before = json.loads(HERE.table(study).read_text())["rows"][named(row, of[-2])]
     return at_rate(training, seeds, before["rate"], name)
 
 
