@@ -1,7 +1,7 @@
 """Verdicts derived again: plain torch, models and loops of their own, seeds from 20 on.
 
 ``python -m studies.shared.again`` draws twelve of the claims whose rule or measure changed after a
-review, and prints of those that take minutes what `again.md` keeps. Only data come from packages.
+review, and prints what `again.md` keeps. Data and the weights of large models come from packages.
 """
 
 import math
@@ -13,11 +13,15 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import minivit
 from vitlab.claims.rules import half_width
+from vitlab.convert.dinov2 import dinov2_small_saliency
 from vitlab.data import load_data
 from vitlab.data.photographs import PHOTOGRAPHS, crops, photograph
 from vitlab.data.shapes import draw_shapes
@@ -357,10 +361,78 @@ def descent() -> None:
     told("R23", [more])
 
 
+def embedding() -> None:
+    """Photographs through the patches of the pretrained ViT and back, by least squares."""
+    weight = dinov2_small_saliency().state_dict()["patch_embedding.projection.weight"].double()
+    std = torch.tensor([0.229, 0.224, 0.225], dtype=torch.float64).view(3, 1)
+    mean = torch.tensor([0.485, 0.456, 0.406], dtype=torch.float64).view(3, 1)
+
+    def error(patches: Tensor, e: Tensor) -> Tensor:
+        x = ((patches - mean) / std).flatten(1)
+        back = torch.linalg.lstsq(e, e @ x.T, driver="gelsd").solution.T
+        return ((back - x).unflatten(1, (3, 196)) * std).square().mean().log10()
+
+    gained = []
+    for name in PHOTOGRAPHS:
+        image = photograph(name, 224).double() / 255
+        patches = F.unfold(image[None], 14, stride=14)[0].T.unflatten(1, (3, 196))
+        new = []
+        for seed in SEEDS:
+            torch.manual_seed(seed)
+            new.append(error(patches, torch.randn(384, 588, dtype=torch.float64)))
+        gained.append(10 * (sum(new) / len(new) - error(patches, weight.flatten(1))).item())
+    told("R27", [gained])
+
+
+def by_shape(model: Any, seed: int) -> float:
+    """By how much more often a model goes by shape on low frequencies than on high ones."""
+    like = model.preprocess
+    mean, std = (torch.tensor(x).view(3, 1, 1) for x in (like.mean, like.std))
+    model.head = nn.Identity()
+
+    @torch.no_grad()
+    def read(x: Tensor) -> np.ndarray:
+        return torch.cat([model((part - mean) / std) for part in x.split(250)]).numpy()
+
+    agree = draw_shapes(2500, seed=seed, typical=1)
+    conflict = draw_shapes(500, seed=seed + 1, typical=0)
+    x, wave = conflict.images / 255, torch.fft.fftfreq(32)
+    low = torch.fft.ifft2(torch.fft.fft2(x) * (torch.hypot(wave[:, None], wave) < 4 / 32)).real
+    known = read(agree.images / 255)
+    shares = []
+    for features in (read(low), read(x - low + x.mean((2, 3), keepdim=True))):
+        answers = []
+        for some in np.arange(2500).reshape(5, 500):
+            reader = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
+            answers.append(reader.fit(known[some], agree.labels[some]).predict(features))
+        shape, texture = (
+            (torch.tensor(np.array(answers)) == cue).sum()
+            for cue in (conflict.labels, conflict.textures)
+        )
+        shares.append((shape / (shape + texture)).item())
+    return shares[0] - shares[1]
+
+
+def cues() -> None:
+    for name in ("vit", "vit_gap", "vit_cls", "vit_patch", "vit_conv"):
+        model = minivit.load(f"cifar10_{name}")
+        told(f"H28, {name}", [[by_shape(model, seed) for seed in (20, 30, 40)]])
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     drawn = sorted(random.Random(LOT).sample(CHANGED.split(), 12))
     print(f"of {len(CHANGED.split())}, by the seed {LOT}: {', '.join(drawn)}")
-    for measure in (positions, retrieval, growth, curvature, lesions, filters, descent):
+    for measure in (
+        positions,
+        retrieval,
+        growth,
+        curvature,
+        lesions,
+        filters,
+        descent,
+        embedding,
+        cues,
+    ):
         if not sys.argv[1:] or measure.__name__ in sys.argv[1:]:
             measure()
