@@ -33,22 +33,27 @@ def git(root, *arguments):
 
 def silent(root):
     """Claims, each with a form that its rule has had and that nothing tells of."""
-    text = (root / ROWS).read_text(encoding="utf-8")
-    told = [(row["id"], entry["was"]) for row in claims(text) for entry in row.get("amended", [])]
-    known = {(name, cases(form)) for name, form in [*told, *forms(text)]}
+    now = split((root / ROWS).read_text(encoding="utf-8"))
+    told = [(row["id"], entry["was"]) for row in claims(now) for entry in row.get("amended", [])]
+    known = {(name, cases(form)) for name, form in [*told, *forms(now)]}
     objects = git(root, "rev-list", "--objects", "--full-history", "HEAD", "--", ROWS)
     versions = re.findall(rf"(?m)^(\w+) {ROWS}$", objects)
-    had = {rule for version in versions for rule in forms(git(root, "cat-file", "blob", version))}
-    return sorted((name, form) for name, form in had if (name, cases(form)) not in known)
+    had = set().union(*(split(git(root, "cat-file", "blob", version)) for version in versions))
+    return sorted({rule for rule in forms(had) if (rule[0], cases(rule[1])) not in known})
 
 
-def claims(text):
-    return yaml.load(text, yaml.CSafeLoader)["claims"]
+def split(text):
+    """The claims of a ``claims.yml``, each as text: most are the same in many versions."""
+    return set(re.split(r"(?m)^(?= *- id: )", text.partition("claims:\n")[2])) - {""}
 
 
-def forms(text):
-    """The rules of a ``claims.yml`` of any age by claim, in the form of ``str(Rule)``."""
-    for row in claims(text):
+def claims(texts):
+    return yaml.load("".join(texts), yaml.CSafeLoader)
+
+
+def forms(texts):
+    """The rules of claims of any age by claim, in the form of ``str(Rule)``."""
+    for row in claims(texts):
         words = {case: said.partition(":")[0] for case, said in row.get("rule", {}).items()}
         parts = [f"{word} if {case}" if case[0] in "<>" else f"{case} {word}"
                  for case, word in words.items() if case not in ("uncertain", "one part")]  # fmt: skip
