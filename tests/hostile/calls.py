@@ -3,15 +3,12 @@
 The arguments are by the parameter's name, those of one function alone in ``OWN``.
 """
 
-import contextlib
 import copy
-import io
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import wraps
 from importlib import import_module
 from inspect import BoundArguments, Parameter, signature
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import timm
@@ -25,7 +22,6 @@ import minivit
 import vitlab
 from tests.hostile.files import FILES, make_files
 from vitlab import data, inversion, training
-from vitlab.commands import main
 from vitlab.data.pictures import open_picture
 
 PARTS = ("instruments", "data", "figures", "inversion", "krylov", "training")
@@ -58,27 +54,6 @@ def tiny(name: str, **changes: Any) -> Any:
     model.preprocess = minivit.Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.5,))
     model.classes = tuple("abc")
     return model
-
-
-class Refused(Exception):
-    """What a command said before it ended with exit code 2."""
-
-
-def command(*arguments: Any) -> str:
-    out, said = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(said):
-        code = main([str(argument) for argument in arguments])
-    if code:
-        raise Refused(said.getvalue())
-    return out.getvalue()
-
-
-def predict(file: Path | str, model: Path | str) -> str:
-    return command("predict", file, "--model", model)
-
-
-def score(folder: Path | str, model: Path | str) -> str:
-    return command("eval", model, "--data", folder)
 
 
 def record(model: nn.Module, *names: str, detach: bool = False) -> dict[str, Any]:
@@ -201,17 +176,14 @@ OWN: dict[str, dict[str, Any]] = {
     "train": {"model": copy.deepcopy(vit), "recipe": training.Recipe(epochs=1, batch_size=6), "start": "none"},
     "from_timm": {"module": timm.create_model("vit_tiny_patch16_224", img_size=8, patch_size=4, embed_dim=8, depth=1, num_heads=2, num_classes=3).eval()},
     "from_huggingface": {"model": transformers.ViTForImageClassification(transformers.ViTConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, image_size=8, patch_size=4, num_labels=3)).eval()},
-    "predict": {"file": FILES / "grey.png", "model": FILES / "vit.safetensors"},
-    "eval": {"folder": FILES / "folder", "model": FILES / "vit.safetensors"}, "open_picture": {"path": FILES / "grey.png"},
-    "Preprocess()": {"pictures": pictures[0]}, "CKA().update": {"x": {"a": numbers}, "y": {"a": numbers + 1}}, "PatchPrior.of": {},
+    "open_picture": {"path": FILES / "grey.png"}, "Preprocess()": {"pictures": pictures[0]}, "CKA().update": {"x": {"a": numbers}, "y": {"a": numbers + 1}}, 
     "Data.of": {"name": "SMALL", "classes": tuple("abc"), "parts": {"train": split, "validation": split, "test": split}},
     "EmbeddingInverse().images": {"tokens": tokens, "prior": inversion.PatchPrior.of(images, 2)}, "Split[]": {"index": torch.tensor([2, 0])},
-    "ViT()": {}, "Mixer()": {},
 }  # fmt: skip
 WRAPPED = {"record": record, "replace": replace, "between_patches": between_patches}
 WRAPPED |= {name: on_a_copy(getattr(training, name)) for name in ("train", "freeze")}
-OTHERS: dict[str, Callable[..., Any]] = {  # methods and commands
-    "predict": predict, "eval": score, "open_picture": open_picture, "ViT()": vit.forward, "Mixer()": other.forward, "Preprocess()": vit.preprocess.__call__,
+OTHERS: dict[str, Callable[..., Any]] = {  # methods, and what reads an image
+    "open_picture": open_picture, "ViT()": vit.forward, "Mixer()": other.forward, "Preprocess()": vit.preprocess.__call__,
     "CKA().update": lambda x, y=None: (sums := vitlab.CKA()).update(x, y) or sums.result(), "PatchPrior.of": inversion.PatchPrior.of, "Data.of": data.Data.of,
     "EmbeddingInverse().images": inversion.EmbeddingInverse(vit.patch_embedding).images, "Split[]": split.__getitem__,
 }  # fmt: skip

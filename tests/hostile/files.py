@@ -1,4 +1,4 @@
-"""Files to read: a model, a folder of images, and the same damaged; strange images."""
+"""Files to read: a model, a folder of images, and the same damaged."""
 
 import atexit
 import os
@@ -17,20 +17,6 @@ ROOT, OWNER = Path(tempfile.mkdtemp(prefix="hostile")), os.getpid()
 FILES = ROOT / "a" / "b"  # ../.. is inside, too
 FILES.mkdir(parents=True)
 atexit.register(lambda: os.getpid() == OWNER and shutil.rmtree(ROOT, ignore_errors=True))
-
-
-def strange_images() -> dict[str, Image.Image]:
-    """Images of every kind that Pillow knows and nobody expects."""
-    colours = np.random.default_rng(0).integers(0, 256, (9, 12, 4), dtype=np.uint8)
-    grey, rgb, rgba = (Image.fromarray(colours[..., part]) for part in (0, slice(3), slice(4)))
-    modes = "CMYK", "P", "1", "YCbCr", "LAB", "HSV", "F", "I"
-    kinds = {mode: rgb.convert(mode) for mode in modes} | {"LA": rgba.convert("LA")}
-    deep = Image.fromarray(colours[..., 0].astype(np.uint16) * 257)
-    kinds |= {"L": grey, "RGBA": rgba, "16 bit": deep}
-    kinds |= {f"{w} x {h}": rgb.resize((w, h)) for w, h in [(1, 1), (1, 900), (900, 1), (3000, 2)]}
-    turned = rgb.copy()
-    turned.getexif()[0x0112] = 6
-    return {**kinds, "turned": turned, "of no pixel": Image.new("RGB", (0, 5))}
 
 
 def make_files(model: Any) -> None:

@@ -7,6 +7,7 @@ import math
 import re
 import traceback
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -19,7 +20,6 @@ from PIL import UnidentifiedImageError
 from torch import Tensor, nn
 
 import minivit
-from tests.hostile.calls import Refused
 from tests.hostile.values import Mine
 
 HERE = Path(minivit.__file__).parents[1]
@@ -46,9 +46,6 @@ def refusal(error: BaseException) -> Verdict:
         return "clear", "the given function's own error", text
     if isinstance(error, UnidentifiedImageError) or getattr(error, "filename", None) is not None:
         return "clear", "an error that names a file", text
-    if isinstance(error, Refused):
-        bare = "Traceback" in text or len(text) < 30
-        return "unclear" if bare else "clear", "the command", text
     meant = ours and frames[-1] == ours[-1] and ours[-1][1] in _raising(ours[-1][0])
     clear = meant and len(str(error)) > 15 and not TEXTS.search(text)
     place = Path(ours[-1][0]).name if ours else "outside"
@@ -112,12 +109,10 @@ def same(a: Any, b: Any) -> bool:
 
 def hints(function: Any) -> dict[str, Any]:
     """The documented types, with their shapes; none where they cannot be read."""
-    try:
-        return get_type_hints(
-            function.__init__ if isinstance(function, type) else function, include_extras=True
-        )
-    except (NameError, TypeError, AttributeError):
-        return {}
+    of = function.__init__ if isinstance(function, type) else function
+    with suppress(NameError):
+        return get_type_hints(of, include_extras=True)
+    return {}
 
 
 def fits(value: Any, kind: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tests.hostile.files import FILES, strange_images
+from tests.hostile.files import FILES
 
 NOTHING: Any = object()  # no valid argument means the same
 Bad = tuple[str, Any, Any]  # its name, the value, and the valid one that means the same
@@ -112,8 +112,6 @@ def _instead(value: Any, random: Random) -> Iterator[tuple[str, Any]]:
                 flat = value.detach().clone().flatten()
                 flat[random.randrange(len(flat))] = bad % 256 if value.dtype == torch.uint8 else bad
                 yield f"{bad} in it", flat.view_as(value)
-            if value.dtype == torch.uint8:
-                yield from ((f"image {name}", image) for name, image in strange_images().items())
         case nn.Module():
             yield from _of(value, MODELS)
             odd = ((name, Odd(value, answer).eval()) for name, answer in ODD_ANSWERS.items())
