@@ -1,4 +1,4 @@
-"""The harness makes mutants, and survives what they do."""
+"""The harness makes mistakes, and survives what mutants do."""
 
 import resource
 import signal
@@ -10,37 +10,8 @@ import torch
 from course.check.exercise import EXERCISES, Exercise
 from tests.course import harness
 from tests.course.harness import OutOfTime, limited, mistakes, survivors
-from tests.course.mutants import mutants
 
-TOY = '''
-import torch
-def last_rows(a, b, count):
-    """Docstring."""
-    product = a @ b.transpose(0, 1)
-    total = torch.sum(product[count:], dim=1)
-    return total / 2
-'''
 ENDLESS = "def endless():\n    i = 0\n    while i < 3:\n        i = i + 1\n    return i"
-
-
-FAULTS = {
-    "return total / 2": ["return total * 2", "return total / 3", "return 2 / total", "pass"],
-    "product = a @ b.transpose(0, 1)": ["product = a @ b", "product = b.transpose(0, 1) @ a", "product = a @ a.transpose(0, 1)"],
-    "total = torch.sum(product[count:], dim=1)": [
-        *(f"total = torch.sum(product[{rest})" for rest in ("count:], dim=0", "count:]", ":], dim=1")),
-        "total = torch.mean(product[count:], dim=1)", "total = product[count:]",
-    ],
-}  # fmt: skip
-
-
-def test_the_mutants_hold_the_usual_faults_all_differ_and_keep_the_docstring():
-    table = mutants(TOY)
-    usual = {f"{line} -> {fault}" for line, faults in FAULTS.items() for fault in faults}
-    assert usual <= table.keys()
-    assert len(set(table.values())) == len(table) > 20
-    assert all('"""Docstring."""' in source for source in table.values())
-    twice = mutants("def f(x):\n    x = x + 1\n    x = x + 1\n    return x")
-    assert {"x = x + 1 -> x = x - 1", "x = x + 1 -> x = x - 1 (again)"} <= set(twice)
 
 
 def test_a_mutant_that_does_not_end_does_not_survive(monkeypatch):
