@@ -40,30 +40,19 @@ def cropped(images, size):
 
 
 def denoised(images, size, stride, keep):
-    """From the covariance, one image at a time, the window sums written as loops."""
-    results = []
-    for image in images:
-        windows = image.unfold(1, size, stride).unfold(2, size, stride)  # [c, r, s, h, w]
-        patches = rearrange(windows, "c r s h w -> (r s) (c h w)")
-        centred = patches - patches.mean(0)
-        _, vectors = torch.linalg.eigh(centred.T @ centred)
-        basis = vectors.flip(1)[:, :keep]
-        kept = centred @ basis @ basis.T + patches.mean(0)
-        total, count = torch.zeros_like(image), torch.zeros_like(image)
-        for patch, at in zip(kept, range(len(kept)), strict=True):
-            top, left = (stride * n for n in divmod(at, windows.shape[2]))
-            window = (slice(None), slice(top, top + size), slice(left, left + size))
-            total[window] += patch.reshape(-1, size, size)
-            count[window] += 1
-        results.append(torch.where(count > 0, total / count, image))
-    return torch.stack(results)
+    """From the covariance, one image at a time; what no patch covers stays."""
+    result = with_nan_at_the_margin(images, size, stride, keep)
+    return torch.where(result.isnan(), images, result)
 
 
 def with_nan_at_the_margin(images, size, stride, keep):
     put = partial(F.fold, output_size=images.shape[2:], kernel_size=size, stride=stride)
-    count = put(torch.ones_like(F.unfold(images, size, stride=stride)))
-    result = denoised(images, size, stride, keep)
-    return torch.where(count > 0, result, torch.nan)
+    kept = []
+    for patches in F.unfold(images, size, stride=stride).mT:
+        centred = patches - patches.mean(0)
+        basis = torch.linalg.eigh(centred.T @ centred).eigenvectors.flip(1)[:, :keep]
+        kept.append((centred @ basis @ basis.T + patches.mean(0)).T)
+    return put(torch.stack(kept)) / put(torch.ones_like(torch.stack(kept)))
 
 
 WRONG = [

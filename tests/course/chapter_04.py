@@ -4,6 +4,7 @@ from functools import partial, reduce
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torchvision.ops import stochastic_depth
 
 from course.mine import fill
 
@@ -31,24 +32,13 @@ def ordered_block(x, norm1, attention, norm2, mlp, order):
 
 
 def drop_path(branch, rate, training):
-    """Decides for one image after the other."""
-    if not training or not rate:
-        return branch.clone()
-    factors = torch.empty(len(branch)).bernoulli_(1 - rate) / (1 - rate)
-    return torch.einsum("bnd,b->bnd", branch, factors)
+    return stochastic_depth(branch, rate, "row", training)
 
 
 def faulty_drop(branch, rate, training, shape=(1, 1), scale=lambda rate: 1 / (1 - rate)):
     if not training:
         return branch
     return branch * (torch.rand(len(branch), *shape) >= rate) * scale(rate)
-
-
-def share_kept(branch, rate, training):
-    """Takes rate for the probability of keeping: with 0 it divides by zero."""
-    if not training:
-        return branch
-    return branch * (torch.rand(len(branch), 1, 1) < rate) / rate
 
 
 def logit_shares(parts, gamma, weight, eps):
@@ -163,7 +153,7 @@ WRONG = [
     ("layer_norm", "keepdim=True keeps it", lambda x, *rest: (x - x.mean(-1)) / x.var(-1, correction=0).sqrt()),
     ("block", "x = x + ... instead of x += ...", adding),
     ("drop_path", "That is dropout", partial(faulty_drop, shape=(2, 3))),
-    ("drop_path", "it is that of dropping", share_kept),
+    ("drop_path", "it is that of dropping", lambda b, rate, t: faulty_drop(b, 1 - torch.tensor(rate), t)),
     ("drop_path", "not scaled", partial(faulty_drop, scale=lambda rate: 1)),
     ("drop_path", "multiplied by 0.75", partial(faulty_drop, scale=lambda rate: 1 - rate)),
     ("drop_path", "nothing was dropped", lambda branch, rate, training: branch.clone()),
