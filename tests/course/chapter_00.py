@@ -13,11 +13,6 @@ def mean_token(tokens):
     return torch.stack([image.sum(0) / len(image) for image in tokens])
 
 
-ALSO_RIGHT = [
-    ("scaled_scores", lambda q, k: (q / q.shape[-1] ** 0.25) @ (k / k.shape[-1] ** 0.25).mT),
-    ("mean_token", lambda tokens: torch.einsum("btd->bd", tokens) / tokens.shape[1]),
-]  # fmt: skip
-
 WRONG = [("scaled_scores", "k.mT does it", lambda q, k: q @ k.permute(3, 2, 1, 0))]
 
 EQUIVALENT = [("scaled_scores", "both have the same width", "q.shape -> k.shape")]

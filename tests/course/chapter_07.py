@@ -69,7 +69,6 @@ def from_table(a, b, quantiles):
 ALSO_RIGHT = [
     ("paired_interval", lambda a, b: paired_interval(a, b).numpy()),
     ("paired_interval", lambda a, b: tuple(paired_interval(a, b))),
-    ("paired_interval", partial(from_table, quantiles={4: 3.182, 7: 2.447})),
     ("paired_interval", partial(from_table, quantiles={4: 3.18, 7: 2.45})),
 ]  # fmt: skip
 
