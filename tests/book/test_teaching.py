@@ -13,7 +13,7 @@ from book._ext.chapters import length, names, notebook
 from book.tools import script
 from book.tools.address import ROOT
 from book.tools.notebooks import cells, figure_name
-from course import check, exam
+from course import exam
 from course.check.exercise import EXERCISES
 from course.claims.rows import BOOK, load
 from course.quiz import bank
@@ -181,5 +181,4 @@ def test_the_answers_of_an_exam_by_hand_are_those_of_the_package():
 def test_what_the_pages_name_of_the_package_is_there():
     for name in set(re.findall(r"`minivit\.([\w.]+)`", ALL)):
         assert attrgetter(name)(minivit) is not None
-    assert all(callable(getattr(check, name)) for name, *_ in NAMED.findall(ALL))
     assert f"version {minivit.__version__}," in FLAT["errata"]

@@ -104,11 +104,6 @@ def test_the_books_solution_fills_a_piece_and_never_replaces_the_readers(file, c
     assert file.read_text() == text
 
 
-def test_without_a_piece_of_the_readers_a_new_file_is_the_books(file):
-    mine.load()
-    assert file.read_text() == pieces.BOOK
-
-
 COMPUTED = ["side = abs(-1)", PATCHIFY.replace("cut(h, patch)", "h // patch * side")]
 RENAMED = [PATCHIFY.replace("def patchify", "def pieces") + "\npatchify = pieces"]
 HIDDEN = ["exec('def cut(side, patch): return side // patch')", PATCHIFY[PATCHIFY.index("def p") :]]

@@ -80,9 +80,6 @@ def test_the_line_stands_under_a_figure_and_not_under_a_slider_with_what_was_dra
         (drawn / f"fig-one.{kind}").touch()
         link = f'href="../_static/figures/fig-one.{kind}" download="fig-one.{kind}"'
         assert link in offered()
-    own = {kind: f"../_static/figures/fig-one.{kind}" for kind in ("svg", "png")}
-    assert [*figure_downloads.files("fig-one", "a.png", "../").items()] == [*own.items()]
-    assert figure_downloads.files("fig-two", "a.png", "../") == {"png": "a.png"}
 
 
 def test_every_named_figure_is_listed_and_pages_are_written_again_once_others_are_drawn(drawn):
