@@ -41,11 +41,6 @@ def antisymmetric_share(w_q, w_k):
     return (1 - (cross @ cross).trace().item() / square) / 2
 
 
-def share_of_the_symmetric_part(w_q, w_k):
-    b = w_q @ w_k.T
-    return ((b - b.T).norm() / (b + b.T).norm()) ** 2
-
-
 def grouped_query_attention(x, w_q, w_kv, w_out, heads):
     """Torch itself shares keys and values among heads."""
     sizes = (-1, x.shape[-1] // heads)
@@ -118,7 +113,7 @@ WRONG = [
     ("masked_softmax", "Here they sum to 1", lambda s, mask: s.masked_fill(~mask, -1e9).softmax(-1)),
     ("masked_softmax", "result overflows", lambda scores, mask: normalised(scores.exp() * mask)),
     ("masked_softmax", "0 * infinity", lambda scores, mask: (scores - math.inf * ~mask).softmax(-1)),
-    ("antisymmetric_share", "not by that of its", share_of_the_symmetric_part),
+    ("antisymmetric_share", "not by that of its", lambda *w: (s := torch.tensor(antisymmetric_share(*w))) / (1 - s)),
     ("chunked_attention", "around 10000 the result overflows", partial(at_once, shift=lambda highest: 0.0)),
     ("chunked_attention", "around -10000 the result overflows", partial(at_once, shift=lambda h: h.clamp(min=0.0))),
     ("chunked_attention", "formed at once", at_once),
