@@ -4,23 +4,28 @@ The arguments are by the parameter's name, those of one function alone in ``OWN`
 """
 
 import copy
+import shutil
+import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import wraps
 from importlib import import_module
 from inspect import BoundArguments, Parameter, signature
+from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import timm
 import torch
 import torchvision
 import transformers
 from matplotlib.figure import Figure
+from PIL import Image
 from torch import Tensor, nn
 
 import minivit
 import vitlab
-from tests.hostile.files import FILES, make_files
 from vitlab import data, inversion, training
 from vitlab.data.pictures import open_picture
 
@@ -41,6 +46,8 @@ class Call(NamedTuple):
         given = self.arguments | changes
         about = signature(self.function)
         others = {name: given.pop(name) for name in given.keys() - about.parameters.keys()}
+        if self.name in ("train", "freeze"):  # which change their model
+            given["model"] = copy.deepcopy(given["model"])
         bound = BoundArguments(about, OrderedDict(given))
         bound.apply_defaults()
         return self.function(*bound.args, **bound.kwargs, **others)
@@ -54,6 +61,21 @@ def tiny(name: str, **changes: Any) -> Any:
     model.preprocess = minivit.Preprocess((8, 8), (8, 8), mean=(0.5,), std=(0.5,))
     model.classes = tuple("abc")
     return model
+
+
+def make_files(model: Any, folder: Path) -> None:
+    """``vit.safetensors``, ``folder``, ``grey.png``, and ``damaged``, from which nothing can be read."""
+    minivit.save(model, folder / "vit.safetensors")
+    for name, i in product("abc", range(6)):
+        pixels = np.random.default_rng(i + 9 * ord(name)).integers(0, 256, (8, 8), dtype=np.uint8)
+        (folder / "folder" / name).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels).save(folder / "folder" / name / f"{i}.png")
+    shutil.copy(folder / "folder/a/0.png", folder / "grey.png")
+    (folder / "damaged/folder of none").mkdir(parents=True)
+    for file in (folder / "vit.safetensors", folder / "grey.png"):
+        whole = file.read_bytes()
+        for name, content in {"empty": b"", "text": b"hello", "cut": whole[:-30]}.items():
+            (folder / "damaged" / f"{name}{file.suffix}").write_bytes(content)
 
 
 def record(model: nn.Module, *names: str, detach: bool = False) -> dict[str, Any]:
@@ -73,16 +95,6 @@ def between_patches(*arguments: Any, **more: Any) -> Tensor:
 
 
 between_patches.__annotations__ = vitlab.between_patches.__annotations__ | {"return": Tensor}
-
-
-def on_a_copy(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, for functions that change their model."""
-
-    @wraps(function)
-    def call(model: Any, *arguments: Any, **more: Any) -> Any:
-        return function(copy.deepcopy(model), *arguments, **more)
-
-    return call
 
 
 def fold(x: Tensor) -> Tensor:
@@ -111,7 +123,10 @@ tokens, norm = _seen["blocks.0"], nn.LayerNorm(6).double()
 flat, point = torch.randn(2, 4).double(), torch.tensor([[1.0, 0.3]]).double()
 normed = norm(torch.randn(1, 3, 6).double()).detach()
 generator = torch.Generator().manual_seed(0)
-make_files(vit)
+KEPT = tempfile.TemporaryDirectory(prefix="hostile", ignore_cleanup_errors=True)
+FILES = Path(KEPT.name) / "a" / "b"  # ../.. is inside, too
+FILES.mkdir(parents=True)
+make_files(vit, FILES)
 
 NAMED: dict[str, Any] = {
     "model": vit, "images": images, "image": images[:1], "picture": images[0], "classes": labels, "labels": labels, "names": ("blocks.0", "blocks.1"),
@@ -172,18 +187,17 @@ OWN: dict[str, dict[str, Any]] = {
     "lipschitz": {"branch": smooth, "x": flat, "towards": flat + 1}, "levenberg_marquardt": {"y": flat, "steps": 5},
     "newton_krylov": {"y": flat, "steps": 5}, "gmres": {"operator": symmetric, "b": flat}, "lanczos": {"operator": symmetric},
     "singular_values": {"push": symmetric, "pull": symmetric}, "hessian": {"function": lambda x: (x**3).sum(1)}, "or_one": {"size": numbers},
-    "wide": {"dtype": torch.float16}, "confusion": {"logits": torch.randn(4, 3)}, "freeze": {"model": copy.deepcopy(vit), "parts": "blocks.0"},
-    "train": {"model": copy.deepcopy(vit), "recipe": training.Recipe(epochs=1, batch_size=6), "start": "none"},
+    "wide": {"dtype": torch.float16}, "confusion": {"logits": torch.randn(4, 3)}, "freeze": {"parts": "blocks.0"},
+    "train": {"recipe": training.Recipe(epochs=1, batch_size=6), "start": "none"},
     "from_timm": {"module": timm.create_model("vit_tiny_patch16_224", img_size=8, patch_size=4, embed_dim=8, depth=1, num_heads=2, num_classes=3).eval()},
     "from_huggingface": {"model": transformers.ViTForImageClassification(transformers.ViTConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, image_size=8, patch_size=4, num_labels=3)).eval()},
-    "open_picture": {"path": FILES / "grey.png"}, "Preprocess()": {"pictures": pictures[0]}, "CKA().update": {"x": {"a": numbers}, "y": {"a": numbers + 1}}, 
+    "open_picture": {"path": FILES / "grey.png"}, "Preprocess()": {"pictures": pictures[0]}, "CKA().update": {"x": {"a": numbers}, "y": {"a": numbers + 1}},
     "Data.of": {"name": "SMALL", "classes": tuple("abc"), "parts": {"train": split, "validation": split, "test": split}},
     "EmbeddingInverse().images": {"tokens": tokens, "prior": inversion.PatchPrior.of(images, 2)}, "Split[]": {"index": torch.tensor([2, 0])},
 }  # fmt: skip
 WRAPPED = {"record": record, "replace": replace, "between_patches": between_patches}
-WRAPPED |= {name: on_a_copy(getattr(training, name)) for name in ("train", "freeze")}
 OTHERS: dict[str, Callable[..., Any]] = {  # methods, and what reads an image
-    "open_picture": open_picture, "ViT()": vit.forward, "Mixer()": other.forward, "Preprocess()": vit.preprocess.__call__,
+    "open_picture": open_picture, "ViT()": vit.forward, "Mixer()": other.forward, "Preprocess()": lambda pictures: vit.preprocess(pictures),
     "CKA().update": lambda x, y=None: (sums := vitlab.CKA()).update(x, y) or sums.result(), "PatchPrior.of": inversion.PatchPrior.of, "Data.of": data.Data.of,
     "EmbeddingInverse().images": inversion.EmbeddingInverse(vit.patch_embedding).images, "Split[]": split.__getitem__,
 }  # fmt: skip
