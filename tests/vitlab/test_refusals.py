@@ -1,6 +1,5 @@
 """What instruments, inversions, products and figures are not made for, and what they say of it."""
 
-import math
 from functools import partial
 
 import matplotlib
@@ -84,7 +83,6 @@ REFUSED = {
     ],
     "landscape": [
         (lambda: landscape(points=4), "odd number of points: got .*and 4"),
-        (lambda: landscape(directions=1, radius=math.nan), "a number as radius: got nan"),
         (lambda: landscape(directions=3), "expected from 1 to 2 as directions: got 3"),
         (lambda: landscape(directions=torch.ones(1, 5)), r"got \[1, 5\]"),
     ],
@@ -95,7 +93,6 @@ REFUSED = {
         *((partial(call, MIXER, PICTURES), "Mixer computes no attention between tokens") for call in (vitlab.rollout, vitlab.relevance)),
         (lambda: vitlab.rollout(VIT, TWO, identity=1.5), "from 0 to 1 as identity: got 1.5"),
         (lambda: vitlab.relevance(shared(), images()), r"\[2, 1, 12, 12\] for 2 images: got \[1, 1, 12, 12\]; give one"),
-        (lambda: vitlab.relevance(VIT, TWO, torch.tensor([0])), r"that fits images \[2, 1, 8, 8\] as classes"),
         (lambda: vitlab.relevance(VIT, TWO.byte()), (TypeError, ValueError), "expected images of"),
     ],
     "filters": [
@@ -104,21 +101,15 @@ REFUSED = {
         (lambda: vitlab.subspace_overlap(random(2, 1, 2, 2), random(2, 1, 2, 2)), "orthonormal"),
         (lambda: vitlab.filter_spectra(random(4, 3, 1, 1)), r"two pixels or more.*got \[4, 3, 1, 1\]"),
         (lambda: vitlab.filter_spectra(torch.zeros(2, 1, 4, 4)), "none of them zero"),
-        (lambda: vitlab.cut_patches(random(3, 8, 8), 2), r"a tensor \[batch, .*\] as images: got Tensor torch.float\d+ \[3, 8, 8\]"),
-        (lambda: vitlab.cut_patches(random(1, 3, 8, 8), 3), "patches of 3 x 3 do not divide an image of 8 x 8"),
     ],
     "positions": [
         (lambda: vitlab.position_table(minivit.remove(VIT, "positions")), "one table of positions in ViT: got none"),
-        (lambda: vitlab.position_table(minivit.create("resnet_8px")), "ResNet: got none"),
         (lambda: vitlab.position_table(SWIN[0]), "relative_position_bias_table"),
         (lambda: vitlab.position_table(VIT, (3, 6)), "3 x 6 patches .* in 'positions.table': got 16 positions"),
-        (lambda: vitlab.position_table(VIT, 4), "2 entries are each a whole number or None as grid: got 4"),
-        (lambda: vitlab.place_recovery(torch.ones(4, 4, 3)), "nothing to read"),
         (lambda: vitlab.position_similarity(torch.zeros(4, 4, 3)), "with a direction .* zero"),
     ],
     "frequencies": [
         (lambda: vitlab.layer_frequencies(NARROW, SMALL_PICTURES, "head"), r"\[2, \d+\] is neither tokens of a known grid"),
-        (lambda: vitlab.layer_frequencies(NARROW, SMALL_PICTURES), "names of modules"),
         (lambda: vitlab.layer_frequencies(NARROW, SMALL_PICTURES, "blocks.0.attention.weights"), "names of modules"),
         (lambda: vitlab.layer_frequencies(NARROW, SMALL_PICTURES, "blocks.0", grid=(3, 5)), "grid="),
         (lambda: vitlab.stream_frequencies(minivit.create("resnet_32px"), PICTURES), "no residual connection"),
@@ -129,70 +120,53 @@ REFUSED = {
     "smoothing": [
         (lambda: vitlab.frequency_response(torch.eye(12), (3, 5)), r"\[15, 15\]"),
         (lambda: vitlab.frequency_response(torch.eye(12), (-3, -4)), r"grid=\(rows, columns\), each 1 or more: got \(-3, -4\)"),
-        (lambda: vitlab.frequency_response(torch.ones(12, 11), (3, 4)), "expected matrices"),
         (lambda: vitlab.patch_means(torch.ones(1, 8, 8), (3, 2)), r"maps that 3 x 2 patches divide: got \[1, 8, 8\]"),
     ],
     "lens and norms": [
         (lambda: vitlab.logit_lens(minivit.create("resnet_32px"), PICTURES), "ResNet .* no row of blocks from tokens"),
         (lambda: vitlab.logit_lens(skipping(), PICTURES), "logits of ViT that follow from what 'blocks.1' gives"),
-        (lambda: vitlab.token_norms(*SWIN), "no row of blocks"),
-        (lambda: vitlab.token_norms(WIDE, PICTURES, grid=(3, 3)), r"\[2, 64, \d+\] is neither tokens of a known grid"),
     ],
     "localisation": [
         (lambda: localised(OBLONG, "layer", grid=(3, 2)), "that divide an image of 4 x 6 pixels: got 3 x 2"),
-        (lambda: localised(OBLONG[:3], "layer"), "expected 4 images"),
-        (lambda: localised(OBLONG.split([9, 2, 149]), "layer"), "expected 4 images .*: got 2"),
         (lambda: localised(OBLONG * (torch.arange(6) > 1), "layer"), "nothing to compare: .*token 0"),
     ],
     "probes": [
-        (lambda: vitlab.probes(VIT, (X, LABELS[:5]), TEST, "blocks.0"), r"as train: got \(Tensor torch.float32 \[12, 1, 8, 8\], Tensor torch.int64 \[5\]\)"),
         (lambda: vitlab.probes(VIT, (X, LABELS * 0), TEST, "blocks.0"), r"two classes or more: got 12 of the classes \[0\]"),
         (lambda: vitlab.probes(VIT, (X, LABELS - 1), TEST, "blocks.0"), r"got 12 of the classes \[-1, 0, 1\]"),
         (lambda: vitlab.probes(VIT, (X * 0, LABELS), TEST, "blocks.0"), "nothing to read: the features are the same"),
         (lambda: vitlab.ridge(random(2, 3), random(2, 1)), r"three rows or more: got \[2, 3\]"),
-        (lambda: vitlab.ridge(1j * random(5, 3), random(5, 1)), "real numbers as x: got Tensor torch.complex"),
         *((lambda n=n: vitlab.ensemble(random(2, 5, 3), LABELS[:5] + n), f"a class below 3 for .*got.*{n}") for n in (-1, 1)),
-        (lambda: vitlab.cue_conflict(LABELS / 2, LABELS, LABELS), r"\(int64\) as answers: got Tensor torch.float32"),
     ],
     "receptive field": [
-        (lambda: field("head"), r"\[2, 5\] is neither tokens of a known grid nor a map"),
         (lambda: field("blocks.0", place=(3, 0)), r"the 3 x 4 positions of 'blocks.0': got \(3, 0\)"),
     ],
     "similarity": [
         (lambda: vitlab.linear_cka(X[:3], X[:3]), "expected 4 images or more in every batch.*: got 3"),
         (lambda: vitlab.linear_cka(X, X[:1].expand(12, -1, -1, -1)), r"nothing to compare: \['y'\] give the same"),
-        (lambda: vitlab.linear_cka(X, 0.1 * torch.ones(12, 5)), "nothing to compare"),
-        (lambda: vitlab.linear_cka(X, X / 0), "expected finite real numbers as y"),
         (lambda: vitlab.linear_cka(X, X, debiased="no"), TypeError, "expected True or False as debiased: got 'no'"),
-        (lambda: vitlab.linear_cka(X.numpy(), X), TypeError, "a tensor .* as x: got ndarray float32"),
         (lambda: vitlab.cka(VIT, X.split([4, 1, 7]), "blocks.0"), "expected 4 images .*: got 1"),
         (lambda: vitlab.cka(VIT, X), "names of modules, such as 'head': got none"),
         (lambda: vitlab.cka(VIT, X, "head"), r"nothing to compare: \['head'\]"),
     ],
     "spectrum": [
         (partial(vitlab.spectrum, function, x, dense=dense), *said) for dense in (True, False) for function, x, *said in (
-            (torch.sin, ROW.int(), TypeError, r"\(float\) as x: got Tensor torch.int32"),
-            (torch.sin, ROW[:0], r"\[batch, ...\], one entry or more: got \[0, 3\]"),
             (torch.sin, ROW[0], r"one entry or more: got \[3\]"),
+            (torch.sin, ROW[:0], r"\[batch, ...\], one entry or more: got \[0, 3\]"),
             (torch.log, ROW * 0, "of finite numbers: got|finite real numbers as x"),
         )
     ],
     "products": [
-        (lambda: krylov.lanczos(torch.sin, ROW, 0), "from 1 to .* as steps: got 0"),
         (lambda: krylov.gmres(torch.sin, ROW.half()), "float32 or float64: got torch.float16"),
         (lambda: krylov.lanczos(torch.sin, ROW.half(), 2), "got 2 and torch.float16"),
         (lambda: krylov.lanczos(times(torch.full((1, 3, 3), torch.nan).double()), ROW, 2), "a linear map of finite numbers"),
-        (lambda: krylov.jacobian(torch.sin, ROW[:0]), r"one entry or more: got \[0, 3\]"),
     ],
     "collisions": [
         (lambda: inversion.compare(square, double([2, 1]).float(), double([2, 1])), TypeError, "float64. as first: got .* torch.float32"),
         (lambda: inversion.collide_across_fold(square, *[double([2, 1])] * 2), r"got \[1.0, 1.0\]"),
         (lambda: inversion.hidden_directions(gates, HERE.expand(2, 3)), r"\[1, \*shape\] .* as (x|where): got"),
-        (lambda: inversion.hidden_directions(gates, HERE, torch.ones(1).bool()), r"\[1, \*shape\] .* as (x|where): got"),
     ],
     "fibres": [
         *((partial(inversion.fibre, norm, y.double()), *said) for norm, y, *said in (
-            (nn.BatchNorm1d(6), random(2, 6), TypeError, "LayerNorm as norm: got BatchNorm1d"),
             (nn.LayerNorm((2, 6)).double(), random(2, 6), TypeError, "over one axis"),
             (nn.LayerNorm(6).double(), random(2, 6) + 1, "no input .* check gamma and beta"),
             (nn.LayerNorm(6, eps=0).double(), torch.tensor([0.5, -0.5] * 3), "no input"),
@@ -215,44 +189,32 @@ REFUSED = {
         (lambda: inversion.unwind(made("vit_8px"), TOKENS, "blocks.4"), "blocks.0 to blocks.3: got 'blocks.4'"),
         (lambda: inversion.unwind(made("vit_8px"), torch.zeros(2, 15, 64), "blocks.1"), r"expected tokens \[batch, 16, 64\]: got \[2, 15, 64\]"),
         (lambda: inversion.unwind(made("vit_8px"), torch.full((2, 16, 64), 1e30), "blocks.1"), r"such as a block gives, below 1e\+06: got 1e\+30"),
-        (lambda: inversion.unwind(made("vit_8px", removed=["residual"]), TOKENS, "blocks.0"), "without residuals"),
-        (lambda: inversion.unwind(made("vit_8px", norm="post"), TOKENS, "blocks.1"), "expected norm='pre'"),
         (lambda: inversion.unwind(made("vit_8px"), TOKENS, "blocks.3", start=torch.zeros(1, 1, 8, 12)), r"images \[1, 1, 8, 8\] as a start: got \[1, 1, 8, 12\]"),
         (lambda: inversion.Climb(made("vit_8px"), "blocks.3", TWO), "16 pictures or more: got 2"),
-        (lambda: inversion.EmbeddingInverse(minivit.parts.ConvStem(4, 8)), TypeError, "PatchEmbedding as embedding: got ConvStem"),
     ],
     "images to invert": [
         (partial(inversion.invert, **{"model": Linear(Q), "image": IMAGES, "at": "first"} | change), *said) for change, *said in (
             ({"optimizer": "sgd"}, "one of gd, adam, lbfgs, gauss-newton: got optimizer='sgd'"),
             ({"step_size": 0.1}, "got optimizer='lbfgs', step_size=0.1"),
-            ({"optimizer": "gd", "step_size": -1.0}, "as step_size: got -1.0"),
             ({"blur": 2.4}, "got optimizer='lbfgs', blur=2.4"),
             ({"target": IMAGES}, "an image, or a target and a start"),
             ({"image": None, "target": IMAGES, "start": IMAGES}, r"a target \[3, 24\] at 'first': got \[3, 4, 3, 2\]"),
-            ({"start": IMAGES[:1]}, r"that fits image \[3, 4, 3, 2\] as start: got Tensor torch.float64 \[1, 4, 3, 2\]"),
-            ({"at": "frist"}, LookupError, "near names"),
             ({"model": Linear(Q).train()}, r"training mode .* call eval\(\) first"),
             ({"model": Function(lambda x: x.flatten(1).sum(1)), "at": ""}, r"\[3, ...\] at '': got \[3\]"),
-            ({"model": Function(lambda x: x.flatten(1).T), "at": ""}, r"\[3, ...\] at '': got \[24, 3\]"),
         )
     ],
     "classes to draw": [
         (partial(inversion.generate, **{"model": small_vit(), "class_index": 1} | change), said) for change, said in (
             ({"class_index": 10}, r"classes below 10: got \[10\]"),
             ({"class_index": [3, -1]}, r"got \[3, -1\]"),
-            ({"method": "adam"}, "'fourier' or 'source' as method: got .adam"),
-            ({"method": "source", "jitter": -1}, "as jitter: got -1"),
             ({"method": "source", "jitter": 4, "jitter_step": 4}, "got 4 and 4"),
             ({"model": FLAT, "class_index": [1, 0], "size": (1, 2, 1)}, "does not depend"),
             ({"model": FLAT}, r"width\), as .*: got \(0, 0, 0\)"),
-            ({"size": (3, 8)}, r"got \(3, 8\)"),
             ({"model": minivit.create("vit_8px")}, r"call eval\(\) first"),
-            ({"model": minivit.create("vit_8px").eval()}, "is the model untrained"),
         )
     ],
     "drawings to recognise": [
         (partial(inversion.recognise, pictures, asked, {"d": of}), said) for pictures, asked, of, said in (
-            (BYTES.float(), 1, DIGITS, "uint8. as pictures: got Tensor torch.float32"),
             (BYTES, 1, small_vit(), "expected d.preprocess"),
             (BYTES, 12, DIGITS, "the 10 classes of d: got .12, 12"),
             (BYTES, 1, minivit.load("digits_vit").train(), "d is in training mode"),
