@@ -132,17 +132,14 @@ def test_what_is_no_image_and_settings_that_cannot_be_are_refused():
     refused = [
         (torch.rand(3, 8, 8), "values 0 to 255: got torch.float32 [3, 8, 8]"),
         (x.permute(1, 2, 0), "uint8 [3, height, width] or a batch of those"),
-        (pixels(8, 8, 4), "got torch.uint8 [4, 8, 8]"),
         (x[:, :0], "got torch.uint8 [3, 0, 8]"),
         (x[None][:0], "got torch.uint8 [0, 3, 8, 8]"),
         ([], "at least one image: got an empty list"),
-        ([x, x[:1]], "got torch.uint8 [1, 8, 8]"),
         (Image.fromarray(np.zeros((8, 9), np.uint16)), "got mode I;16, 8 x 9"),
         (Image.new("F", (9, 8)), "got mode F, 8 x 9"),
         (Image.new("RGB", (0, 8)), "at least one pixel: got mode RGB, 8 x 0"),
         (np.zeros((8, 8, 3), np.uint8), "a PIL image or a uint8 tensor: got ndarray"),
         (long, "at most 64 megapixels once resized: 1 x 9000000 pixels become (8, 72000000)"),
-        ("cat.jpg", "a PIL image or a uint8 tensor: got str"),
     ]
     errors = TypeError, ValueError
     assert_refused((partial(prepare, given), errors, re.escape(said)) for given, said in refused)

@@ -204,16 +204,14 @@ def test_what_cannot_be_done_is_refused_with_what_was_given_and_expected():
     vit, theirs = made("vit"), torchvision.models.VisionTransformer(8, 4, 3, 3, 12, 24)
     large = made("vit", classes=5).requires_grad_(False)
     large.head.bias.fill_(1e6)
-    classed, feedforward, mixer = made("vit, class token"), made("feedforward"), made("mixer")
+    classed = made("vit, class token")
     assert_refused([
         (lambda: remove(theirs, "mlp"), TypeError, "from_torchvision"),
         (lambda: transplant(vit, theirs, "mlp"), TypeError, "from_torchvision"),
         (lambda: remove(vit, "mixing"), ValueError, "a ViT: got 'mixing'"),
-        (lambda: remove(vit, "head"), ValueError, "got 'head'"),
         (lambda: remove(made("vit", stochastic_depth=0.1), "residual"), ValueError, "stochastic_depth=0.1"),
         (lambda: remove(vit, "positions", [1]), ValueError, r"\[1\]"),
         (lambda: remove(vit, "mlp", [0, 3]), ValueError, r"\[0, 3\]"),
-        (lambda: remove(vit, "mlp", [-1]), ValueError, r"\[-1\]"),
         (lambda: remove(vit, "mlp", 1), ValueError, "1"),
         (lambda: remove(vit, "mlp", [True]), ValueError, r"\[True\]"),
         (lambda: remove(vit, "mlp", np.array([False, True, True])), ValueError, r"array"),
@@ -225,7 +223,6 @@ def test_what_cannot_be_done_is_refused_with_what_was_given_and_expected():
         (lambda: transplant(made("vit", heads=4), vit, "blocks"), ValueError, r"'blocks': blocks.0.attention.heads is 4 \(expected: 3\)"),
         (lambda: transplant(remove(vit, "residual"), vit, "blocks", [1]), ValueError, "blocks.1 is NoResidualBlock"),
         (lambda: transplant(remove(vit, "attention", [1]), vit, "attention"), ValueError, "4 missing: blocks.1.attention.out.bias"),
-        (lambda: transplant(made("vit", norm="post"), vit, "blocks"), ValueError, "blocks.0 is PostNormBlock"),
         (lambda: transplant(*wide_and_high("vit"), "positions"), ValueError, r"'positions': positions.grid is \(4, 8\) \(expected: \(8, 4\)\)"),
         (lambda: transplant(made("vit, class token", image_size=(4, 12)), vit, "positions"), ValueError, r"positions.grid is \(1, 3\) \(expected: \(2, 2\)\)"),
         *(
@@ -234,5 +231,4 @@ def test_what_cannot_be_done_is_refused_with_what_was_given_and_expected():
         ),
         (lambda: transplant(made("feedforward", image_size=(4, 12)), made("mixer", mixing_norm="tokens", first="mlp", mixing_hidden=68), "mixing"), ValueError, r"positions.grid is \(1, 3\) \(expected: \(2, 2\)\)"),
         (lambda: transplant(large, made("vit").half(), "head"), ValueError, "'head': .*1 with NaN or infinity: head.bias"),
-        (lambda: transplant(feedforward, mixer, "norm2"), ValueError, r"blocks.0.norm2.bias \(\[5\], expected \[12\]\)"),
     ])  # fmt: skip
