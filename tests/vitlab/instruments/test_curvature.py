@@ -5,14 +5,11 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from scipy.sparse.linalg import eigsh
 from torch import nn
 from torch.func import functional_call
 
-import minivit
 from tests.parity import close, draw
 from tests.vitlab.instruments.models import CLASSES, MODELS, everybodys
-from vitlab.data import load_data
 from vitlab.instruments import WeightLoss, batch_maxima, curvature
 from vitlab.krylov import plain_attention, random_like
 
@@ -168,20 +165,3 @@ def test_maxima_are_those_of_each_full_mini_batch_by_absolute_value():
         close(row, known[known.abs().argsort(descending=True)[:4]], 1e-8)
     assert found.negative == (found.values < 0).double().mean() > 0
     assert found.positive == pytest.approx(found.values[found.values > 0].mean().item())
-
-
-@pytest.mark.parametrize("name", ["digits_vit", "digits_mixer", "digits_resnet"])
-@pytest.mark.parametrize("gauss_newton", [False, True])
-def test_top_eigenvalues_agree_with_another_package(name, gauss_newton):
-    """It is in the group ``bench``, and needs attention that has second derivatives."""
-    package = pytest.importorskip("curvlinops")
-    model, data = minivit.load(name), load_data("DIGITS").train[torch.arange(128)]
-    x, labels = model.preprocess(data.images), data.labels
-    ours = curvature(model, x, labels, k=3, gauss_newton=gauss_newton).top
-    kind = package.GGNLinearOperator if gauss_newton else package.HessianLinearOperator
-    weights = list(model.requires_grad_().parameters())
-    with plain_attention():
-        operator = kind(model, nn.CrossEntropyLoss(), weights, [(x, labels)])
-        values = eigsh(operator.to_scipy(), k=3, which="LA", return_eigenvectors=False, tol=1e-6)
-    theirs = torch.tensor(sorted(values, reverse=True), dtype=torch.float32)
-    torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=0)
