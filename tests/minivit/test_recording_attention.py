@@ -8,13 +8,13 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import flex_attention
-from vit_pytorch import na_vit_nested_tensor
 
 import minivit
 from minivit import record, replace
 from tests.parity import Function, draw, given
 from tests.refusals import unchecked
 from tests.vitlab.instruments import models as everybody
+from tests.vitlab.tried.by_hand import ends
 
 B, N, DIM, HEADS, DEPTH = 2, 7, 24, 3, 2  # N tokens where no image gives them
 
@@ -81,24 +81,17 @@ def test_weights_are_those_made_by_hand_in_nested_records_and_outputs_stay(name,
     """Of kernels that give none, too: huggingface/transformers#30978."""
     model, images, names, maps = setup(name)
     model.train(training)
-    attentions, inputs = [model.get_submodule(name) for name in names], []
-
-    def keep_input(module, args, kwargs):
-        inputs.append([*args, *kwargs.values()][0])
-
     with torch.set_grad_enabled(grad):
-        plain = given(model(images))
-        for attention in attentions:
-            attention.register_forward_pre_hook(keep_input, with_kwargs=True)
+        plain, inputs = given(model(images)), ends(model, images, names)
         first, second = weights_of(names)
         with record(model, first, second) as seen, record(model, second) as inner:
             recorded = given(model(images))
     close(recorded, plain, 1e-12)
     assert list(seen) == [first, second] and list(inner) == [second]
     assert inner[second] is seen[second]
-    for x, attention, weights in zip(inputs, attentions, seen.values(), strict=True):
+    for (attention, (x, _)), weights in zip(inputs.items(), seen.values(), strict=True):
         assert weights.shape == (B, HEADS, x.shape[1], x.shape[1])
-        close(weights, by_hand(x, maps(attention)), exact(name))
+        close(weights, by_hand(x, maps(model.get_submodule(attention))), exact(name))
         assert weights.max() > 3 / x.shape[1] and weights.min() >= 0
         assert weights.requires_grad == grad
 
@@ -195,11 +188,9 @@ ALLOWED = torch.ones(N, N, dtype=torch.bool).tril()
 
 @pytest.mark.parametrize(("made", "called"), [
     ({}, {}),
-    ({}, {"need_weights": False}),
     ({}, {"average_attn_weights": False}),
     ({"batch_first": True}, {"need_weights": False}),
     ({"bias": False, "kdim": 5, "vdim": 6}, {}),
-    ({"add_bias_kv": True, "add_zero_attn": True}, {"average_attn_weights": False}),
     ({"add_bias_kv": True, "add_zero_attn": True}, {"need_weights": False}),
     ({}, {"attn_mask": ~ALLOWED}),
     ({}, {"attn_mask": ~ALLOWED, "is_causal": True, "need_weights": False}),
@@ -286,23 +277,11 @@ def test_weights_that_cannot_be_told_are_an_error_that_names_them():
             model["mlp"](torch.rand(shape))
 
 
-def test_weights_of_packed_images_and_of_a_kernel_without_any_are_refused_in_words():
-    class Flexible(nn.Module):
-        def forward(self, x):
-            q = x.unflatten(-1, (2, -1)).transpose(1, 2)
-            return flex_attention(q, q, q).transpose(1, 2).flatten(2)
-
-    sizes = {"image_size": 16, "patch_size": 8, "num_classes": 3, "dim": 16, "mlp_dim": 16}
-    packed = draw(na_vit_nested_tensor.NaViT(**sizes, depth=1, heads=2, dim_head=8)).eval()
-    images = [torch.rand(3, 16, 8), torch.rand(3, 16, 16)]
-    for model, x, said in (
-        (packed, images, "nested|attention weights"),
-        (nn.Sequential(Flexible()), torch.rand(1, 16, 32), "choose the model's eager or sdpa"),
-    ):
-        model(x)
-        with pytest.raises(Exception, match=said) as refused, record(model, "*0.weights"):
-            model(x)
-        assert "matmul" not in str(refused.value)
+def test_weights_of_a_kernel_without_any_are_refused_in_words():
+    module, q = Function(flex_attention), torch.rand(1, 2, 16, 16)
+    said = "choose the model's eager or sdpa"
+    with pytest.raises(Exception, match=said), record(module, "weights"):
+        module(q, q, q)
 
 
 def of_compiled_blocks(model):

@@ -5,14 +5,9 @@ import torch
 from torch import nn
 
 from minivit.mixer import TokenNorm
-from tests.parity import close as near
-from tests.parity import random
+from tests.parity import close, random
 from vitlab.inversion import fibre, meeting
 from vitlab.krylov import jacobian
-
-
-def close(a, b, tolerance=1e-12):
-    near(a, b, tolerance)
 
 
 def norm_of(dim, eps=1e-6, kind=nn.LayerNorm):
