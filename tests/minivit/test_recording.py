@@ -130,17 +130,6 @@ def test_the_last_of_several_calls_is_kept_under_each_name_of_the_module(net, x)
     assert seen["0"] is y and seen["2"] is y
 
 
-def test_nested_records_of_one_model_get_their_own(net, x):
-    with record(net, "head", "blocks.0") as outer:
-        with record(net, "head", "blocks.1", detach=True) as inner:
-            y = net(x)
-        assert list(inner) == ["blocks.1", "head"]
-        z = net(-x)
-    assert torch.equal(inner["head"], y) and not inner["head"].requires_grad
-    assert outer["head"] is z and list(outer) == ["blocks.0", "head"]
-    assert is_clean(net)
-
-
 def test_detached_records_are_copies_without_gradients_and_so_are_those_of_inference(net, x):
     with record(net, "blocks.2.mlp.0", "head", detach=True) as seen:
         y = net(x)
