@@ -43,8 +43,6 @@ def test_digits_are_scikit_learns_stretched_to_a_byte_in_the_size_and_channels_a
     grey = load_data("DIGITS").test.images
     assert grey.shape[1:] == (1, 8, 8)
     assert torch.equal(load_data("DIGITS", channels=3).test.images, grey.expand(-1, 3, -1, -1))
-    large = load_data("DIGITS", size=(16, 24)).test.images
-    assert large.shape[1:] == (1, 16, 24) and large.dtype == torch.uint8
     image = Image.fromarray(grey[0, 0].numpy()).resize((16, 16), Image.Resampling.BILINEAR)
     square = load_data("DIGITS", size=16).test.images
     assert (square[0, 0].int() - torch.from_numpy(np.array(image)).int()).abs().max() <= 1
@@ -156,10 +154,6 @@ def test_pixels_without_a_known_range_are_refused(tmp_path):
 
 
 def test_what_is_transparent_lies_on_white(tmp_path):
-    alpha = np.zeros((6, 9, 1), np.uint8)
-    alpha[:, 3:] = 255
-    opened = np.array(stored(tmp_path, Image.fromarray(np.concatenate([COLOUR, alpha], 2))))
-    assert (opened[:, :3] == 255).all() and np.array_equal(opened[:, 3:], COLOUR[:, 3:])
     palette = Image.fromarray(np.array([[0, 1]], np.uint8), mode="P")
     palette.putpalette([10, 20, 30, 40, 50, 60])
     opened = np.array(stored(tmp_path, palette, transparency=0))

@@ -146,15 +146,9 @@ def test_matrices_of_known_response():
     every = torch.ones(GRID, dtype=torch.float64)
     constant = torch.zeros(GRID, dtype=torch.float64)
     constant[0, 0] = 1  # the wave that is constant, and no other
-    eye, to_one = torch.eye(N), torch.eye(N)[[5] * N]
-    cases = [
-        (eye, every, every),  # the identity keeps every wave
-        (torch.full((N, N), 1 / N), constant, constant),  # uniform: the mean alone
-        (to_one, every, constant),  # attending to one token: all become constant
-    ]
-    for matrix, *known in cases:
-        found = vitlab.frequency_response(matrix, GRID)
-        torch.testing.assert_close([found.gain, found.same], known, atol=1e-7, rtol=1e-7)
+    eye = torch.eye(N)
+    found = vitlab.frequency_response(eye[[5] * N], GRID)  # to one token: all become constant
+    torch.testing.assert_close([found.gain, found.same], [every, constant], atol=1e-7, rtol=1e-7)
     shift = eye[torch.arange(N).view(GRID).roll((1, 2), (0, 1)).flatten()]
     torch.testing.assert_close(vitlab.frequency_response(shift, GRID).same, every)
     order = torch.randperm(N, generator=torch.Generator().manual_seed(0))
