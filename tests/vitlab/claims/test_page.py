@@ -38,9 +38,7 @@ def test_the_first_case_that_fits_decides_and_a_rule_that_is_none_is_refused():
     assert str(rule) == "holds if < 1; qualified, in part if < 2; otherwise refuted"
     cases = [
         ({"< 1": "holds"}, "ends with 'otherwise'"),
-        ({"always": "holds", "otherwise": "refuted"}, "expected a comparison.*'always'"),
         ({"about 1": "holds", "otherwise": "refuted"}, "expected a comparison.*'about 1'"),
-        ({"< 1": "true", "otherwise": "refuted"}, "begins with one of.*'true'"),
         ({"< 1": "qualified: cats", "otherwise": "refuted"}, "one of.*'qualified: cats'"),
         ({"< 1": "qualified, in part", "otherwise": "refuted"}, "after 'qualified, in part'"),
         ({"< 1": "holds", "otherwise": "holds"}, "that differ"),
