@@ -52,13 +52,3 @@ def test_a_package_that_is_missing_is_one_sentence_with_what_installs_it():
         last = result.stderr.splitlines()[-1]
         assert last.startswith("ModuleNotFoundError: ") and said in last, result.stderr
         assert "+cpu" not in last
-
-
-def test_the_packages_of_vitlab_are_there_after_its_import_and_load_when_touched():
-    names = ["claims", "data", "figures", "inversion", "training"]
-    result = run(
-        f"import sys, vitlab; names = {names}\n"
-        "print({f'vitlab.{n}' for n in names} & set(sys.modules), set(names) <= set(dir(vitlab)))\n"
-        "print([getattr(vitlab, n).__name__ for n in names] == [f'vitlab.{n}' for n in names])"
-    )
-    assert result.stdout == "set() True\nTrue\n", result.stderr

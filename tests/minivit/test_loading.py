@@ -168,20 +168,15 @@ def test_names_that_do_not_fit_are_refused_before_anything_is_fetched(tmp_path, 
     ours, theirs = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
     save(small(), ours)
     save_file({"a": torch.zeros(2)}, theirs)
-    holds, other = "a.safetensors holds weights itself: got weights=", str(tmp_path / "c.pth")
     assert_refused([
         (lambda: load("vit_b_32", "IMAGENET1K_V2"), ValueError, "expected IMAGENET1K_V1 .* got 'IMAGENET1K_V2'"),
         (lambda: load("vit_32px", "IMAGENET1K_V1"), ValueError, "no weights .* for vit_32px"),
-        (lambda: load("vit_b_23", "IMAGENET1K_V1"), ValueError, "no model 'vit_b_23': did you mean vit_b_32"),
         (lambda: load("digits_vti"), ValueError, "no model 'digits_vti': did you mean .*digits_vit"),
         (lambda: load("vit_b_32", "IMAGENET1K_V1", clases=10), ValueError, "no field 'clases': did you mean classes"),
         (lambda: load(ours, clases=5), ValueError, "a ViT has no field 'clases': did you mean classes"),
         (lambda: load("vit_b_32", "imagenet1k_v1.pth"), FileNotFoundError, "at imagenet1k_v1.pth: got none"),
-        (lambda: load("gone.safetensors"), FileNotFoundError, "at .*gone.safetensors: got none"),
         (lambda: load(theirs), ValueError, "does not say what model it holds: expected load.name, '.*b.safe"),
-        (lambda: load(ours, "IMAGENET1K_V2"), ValueError, holds),
-        (lambda: load(ours, ours), ValueError, holds),
-        (lambda: load(ours, other), ValueError, holds),
+        (lambda: load(ours, ours), ValueError, "a.safetensors holds weights itself: got weights="),
     ])  # fmt: skip
 
 

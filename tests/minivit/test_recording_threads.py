@@ -45,7 +45,6 @@ def model_of(name):
 
 
 @pytest.mark.parametrize(("model", "names"), [
-    ("minivit", ["blocks.0"]),
     ("minivit", ["blocks.0", "blocks.*.attention.weights"]),
     ("torchvision", ["encoder.layers.*.self_attention.weights"]),
 ])  # fmt: skip

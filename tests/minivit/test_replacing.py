@@ -1,4 +1,4 @@
-"""Outputs and attention weights put into everybody's models, against the same models by hand."""
+"""Attention weights and outputs put into models, against the same models by hand."""
 
 from functools import partial
 

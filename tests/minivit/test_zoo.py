@@ -50,13 +50,9 @@ def test_an_untrained_model_starts_as_torchvisions(theirs, ours):
             assert uniform[0] == uniform[1], key
 
 
-def test_other_models_have_the_sizes_of_their_papers_and_those_counted_by_hand(listed):
-    parameters = {entry.name: entry.parameters for entry in listed}
-    assert parameters["mixer_b_16"] == pytest.approx(59.9e6, rel=2e-3)
-    assert parameters["feedforward_b_16"] == pytest.approx(62e6, rel=2e-3)
-    counted = {"resnet_8px": 77_754, "resnet_32px": 175_258, "alternet_32px": 431_146}
-    counted |= {"pit_32px": 799_642, "hybrid_32px": 890_330}
-    assert counted == {name: parameters[name] for name in counted}
+def test_the_feedforward_model_has_the_size_of_its_paper(listed):
+    (entry,) = [entry for entry in listed if entry.name == "feedforward_b_16"]
+    assert entry.parameters == pytest.approx(62e6, rel=2e-3)
 
 
 def test_models_is_a_readable_table_without_random_numbers_or_memory(monkeypatch):
@@ -108,9 +104,3 @@ def test_a_shipped_model_is_listed_and_loads_in_float32_with_all_that_goes_with_
     assert model.licence == "MIT" and "Licence of the weights: MIT." in card(name)
     assert "whose images are not included" in card(name)
     assert name not in MODELS and b"sha256" in shipped()[name].read_bytes()[:200]
-
-
-def test_create_gives_a_shipped_models_untrained_twin():
-    trained, twin = minivit.load("digits_vit"), minivit.create("digits_vit", dropout=0.1)
-    assert twin.config.dropout == 0.1 and twin.config.dim == trained.config.dim
-    assert not torch.equal(twin.head.weight, trained.head.weight)

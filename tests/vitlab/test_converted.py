@@ -182,7 +182,6 @@ def test_sizes_are_read_from_shapes_heads_from_the_width_and_older_names_are_kno
 
 
 LAYER = "encoder.layers.encoder_layer_1"
-Q = f"{LAYER}.self_attention.in_proj_weight"
 
 
 def broken(theirs, change):
@@ -219,7 +218,6 @@ def test_a_module_and_its_state_dict_give_the_same_function(make, heads, config)
 
 @pytest.mark.parametrize(("source", "heads", "problem"), [
     (lambda: broken(torchvisions(), lambda s: s.pop("heads.head.weight")), 3, "head.weight of 2 axes: got none"),
-    (lambda: broken(torchvisions(), lambda s: s.update({Q: s[Q].T.contiguous()})), 3, r"1 of another shape: \S*in_proj_weight \(\[12, 36\], expected \[36, 12\]\)"),
     (lambda: broken(torchvisions(), lambda s: s.update({"encoder.layers.encoder_layer_0.mlp.linear_1.bias": torch.ones(20)})), 3, "once: got"),
     (lambda: broken(torchvisions(), lambda s: (s.pop("encoder.ln.bias"), s.update(extra=torch.ones(2), more=torch.ones(2)))), 3, "1 missing: encoder.ln.bias; 2 surplus: extra, more"),
     (lambda: torchvisions().state_dict(), None, "dim=12, heads=None"),
@@ -230,9 +228,7 @@ def test_a_module_and_its_state_dict_give_the_same_function(make, heads, config)
     (lambda: torchvisions(representation_size=5), None, "surplus: heads.pre_logits.bias"),
     (lambda: altered(resnets(), "layer2.0.conv1", torch.nn.Conv2d(256, 128, 1, 2, bias=False)), None, r".*stride=\(2, 2\)"),
     (lambda: altered(resnets(), "avgpool", torch.nn.AdaptiveMaxPool2d(1)), None, r"AdaptiveMaxPool2d"),
-    (lambda: resnets(replace_stride_with_dilation=[False, True, False]), None, r"Conv2d\(.*stride=\(1, 1\)"),
     (lambda: resnets(norm_layer=lambda w: torch.nn.BatchNorm2d(w, eps=1e-3)), None, r".*eps=0.001"),
-    (lambda: resnets(width_per_group=128), None, r"Conv2d\(64, 128"),
     (lambda: broken(resnets(), lambda s: s.pop("fc.weight")), None, "fc.weight of 2 axes: got none"),
 ])  # fmt: skip
 def test_what_is_not_torchvisions_is_refused(source, heads, problem):

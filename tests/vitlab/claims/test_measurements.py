@@ -6,7 +6,6 @@ import re
 from functools import cache
 
 import pytest
-import timm
 import torch
 from scipy.stats import spearmanr
 from torch import nn
@@ -79,14 +78,6 @@ def test_an_error_is_a_refusal_or_the_audit_s_own(monkeypatch):
         monkeypatch.setitem(MEASUREMENTS, "X01", Measurement(raising(error)))
         row = ask("X01", Subject(nn.Identity(), torch.zeros(1, 3, 4, 4)), 0)
         assert row["state"] == state and row["reason"].startswith(reason)
-
-
-def test_an_instrument_that_does_not_know_the_model_says_why_and_where():
-    reason = outcome("C13", minivit.load("digits_resnet"), torch.zeros(1, 1, 8, 8))
-    expected = "ResNet computes no attention between tokens: there is none to measure"
-    assert reason.startswith(f"{expected} (attentions.py, line ")
-    model = timm.create_model("convit_tiny", embed_dim=16, depth=2, num_heads=2, img_size=32).eval()
-    assert "more than once" in outcome("H12", model, torch.randn(1, 3, 32, 32))
 
 
 def test_a_model_before_training_is_asked_too_where_it_has_a_figure():

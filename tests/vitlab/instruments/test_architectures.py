@@ -78,10 +78,9 @@ PADDED = dataclasses.replace(
     grids={100: Patches((10, 10), 0, (4, 4)), 25: Patches((5, 5), 0, (8, 8))},
     windows=((10, 4, 0), (10, 4, 2), (5, 4, 0), (5, 4, 2)),
 )
-CALLS = [attention_distance, rollout, relevance]
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", [attention_distance, rollout, relevance])
 def test_windows_that_are_padded_and_shifted_are_put_where_their_tokens_are(call):
     getattr(instruments, call.__name__)(*built(PADDED), PADDED)
 

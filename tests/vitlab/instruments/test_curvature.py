@@ -1,4 +1,4 @@
-"""Curvature by the weights, against dense matrices, finite differences and other libraries."""
+"""Curvature by the weights, against dense matrices and finite differences."""
 
 import copy
 

@@ -109,8 +109,6 @@ def test_images_of_several_sizes_of_no_number_or_of_other_classes_are_refused():
         (torch.arange(6, 11), r"a class below 10 for each of 5 images: got \[6, 7, 8, 9, 10\]"),
         (classes - 1, r"got \[-1, 0"),
         (classes / 2, r"a tensor \[batch\] \(integer\) or None as (classes|labels): got Tensor torch.float32"),
-        (classes > 2, "got Tensor torch.bool"),
-        (classes.tolist(), r"got \[0, 1, 2, 3, 4\]"),
         (3, "got 3"),
     ]  # fmt: skip
     distance = partial(analysis.attention_distance, model)
@@ -139,13 +137,6 @@ def test_what_is_no_model_or_gives_no_numbers_is_refused(name):
         (broken, x, ValueError, "expected ViT to give finite numbers"),
         (model, large, ValueError, "expected ViT to give finite numbers"),
     ))  # fmt: skip
-
-
-def test_what_a_model_of_ones_own_had_read_stands_beside_its_error():
-    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
-    with pytest.raises(RuntimeError, match="mat1 and mat2") as raised:
-        analysis.saliency(model, torch.rand(2, 3, 8, 8))
-    assert raised.value.__notes__ == ["Sequential had read [2, 3, 8, 8]"]
 
 
 def test_a_wrong_shape_is_caught_while_the_tests_run():

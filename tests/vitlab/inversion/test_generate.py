@@ -109,9 +109,6 @@ def test_fourier_images_start_grey_stay_in_range_and_prefer_low_frequencies():
     assert slow[0] > 4 * slow[1]
 
 
-NAMES = ("digits_vit", "digits_mixer")
-
-
 def test_images_are_what_the_inputs_show_and_recognition_is_what_the_judges_say():
     model = minivit.load("digits_vit")
     made, std = generate(model, range(10), steps=20, seed=2), model.preprocess.std[0]
@@ -122,7 +119,7 @@ def test_images_are_what_the_inputs_show_and_recognition_is_what_the_judges_say(
     assert (beyond.pictures / 255 - whole.clamp(0, 1)).abs().max() < 0.51 / 255
     with torch.inference_mode():  # which is left
         assert torch.equal(generate(model, 1, steps=3).images, generate(model, 1, steps=3).images)
-    models = {name: minivit.load(name) for name in NAMES}
+    models = {name: minivit.load(name) for name in ("digits_vit", "digits_mixer")}
     pictures = (random(6, 1, 8, 8).abs() * 80).clamp(0, 255).to(torch.uint8)
     classes = torch.tensor([1, 2, 3, 4, 5, 6])
     opinion = recognise(pictures, classes, models)
