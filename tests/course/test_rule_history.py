@@ -44,7 +44,8 @@ def silent(root):
 
 def split(text):
     """The claims of a ``claims.yml``, each as text: most are the same in many versions."""
-    return set(re.split(r"(?m)^(?= *- id: )", text.partition("claims:\n")[2])) - {""}
+    (rows,) = re.findall(r"(?ms)^claims:\n(.*?)(?=^\w|\Z)", text)
+    return set(re.split(r"(?m)^(?= *- id: )", rows)) - {""}
 
 
 def claims(texts):
