@@ -1,19 +1,32 @@
 from itertools import product
 
 import torch
-
-from minivit.hybrid import alternate as alternate
-from minivit.parts import local_mask, window_mask
+import torch.nn.functional as F
 
 STAGES = ["".join(bits) for bits in product("01", repeat=3)]
 
 
 def neighbourhood(rows, columns, k):
-    return local_mask((rows, columns), k)
+    """A picture with one patch alight, and all k x k pieces of it."""
+    lit = torch.eye(rows * columns).view(-1, 1, rows, columns)
+    return (F.unfold(lit, k, padding=k // 2) > 0).any(1)
 
 
 def shifted_windows(rows, columns, window, shift):
-    return window_mask((rows, columns), window, shift=shift)
+    """One more window from each edge on."""
+    edges = range(shift if shift else window, max(rows, columns), window)
+    number = torch.zeros(max(rows, columns), dtype=torch.long)
+    for edge in edges:
+        number[edge:] += 1
+    labels = number[:rows, None] * 100 + number[:columns]
+    return torch.eq(*torch.meshgrid([labels.flatten()] * 2, indexing="ij"))
+
+
+def alternate(blocks, attention):
+    return tuple(
+        "".join("a" if i % 2 == 0 and i < 2 * k else "c" for i in reversed(range(n)))
+        for n, k in zip(blocks, attention, strict=True)
+    )
 
 
 def follow_rules(score, kept="000", known=None, i=2):
@@ -34,7 +47,8 @@ def asking_again(score):
 
 
 def pooling(x, rows, columns):
-    near = local_mask((rows, columns), 3)
+    row, column = torch.arange(rows * columns) // columns, torch.arange(rows * columns) % columns
+    near = ((row - row[:, None]).abs() < 2) & ((column - column[:, None]).abs() < 2)
     weights = near.to(x.dtype) / near.sum(1, keepdim=True)
     return (weights - torch.eye(rows * columns)) @ x
 

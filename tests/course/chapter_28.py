@@ -1,12 +1,16 @@
 import torch
 import torch.nn.functional as F
 
-from vitlab.dit import time_features as time_features
-
 
 def flow_example(noise, images, t):
     points = [a.lerp(b, s) for a, b, s in zip(noise, images, t, strict=True)]
     return torch.stack([torch.stack(points), images - noise])
+
+
+def time_features(t, dim):
+    rates = [10 ** (3 * k / (dim // 2 - 1)) for k in range(dim // 2)]
+    wave = torch.stack([t * rate for rate in rates], -1)
+    return torch.hstack([wave.cos(), wave.sin()])
 
 
 def modulated(x, shift, scale, gate, branch):

@@ -204,6 +204,8 @@ def test_what_is_not_finite_stops_with_advice_and_keeps_the_last_state(tmp_path,
     state = torch.load(tmp_path / "state.pt", weights_only=True)
     assert state["step"] == step and not (tmp_path / MODEL).exists()
     assert all(tensor.isfinite().all() for tensor in state["weights"].values())
+    at_step(-1, power_cut)
+    train(tiny(), data, RECIPE, out=tmp_path, resume=True)
 
 
 def test_weights_that_are_not_finite_are_not_kept_and_a_gradient_never_reaches_them():
@@ -223,9 +225,12 @@ def test_a_signal_saves_and_stops(tmp_path, at_step, number):
     data, before = bright_or_dark(), signal.getsignal(number)
     at_step(6, lambda run: os.kill(os.getpid(), number))
     with pytest.raises(Stopped, match="after step 7 of 14") as stopped:
-        train(tiny(), data, RECIPE, out=tmp_path)
+        train(tiny(), data, RECIPE, out=tmp_path / "a")
     assert stopped.value.signum == number and signal.getsignal(number) is before
-    assert torch.load(tmp_path / "state.pt", weights_only=True)["step"] == 7
+    at_step(-1, power_cut)
+    train(tiny(), data, RECIPE, out=tmp_path / "a", resume=True)
+    train(tiny(), data, RECIPE, out=tmp_path / "b")
+    assert (tmp_path / "a" / MODEL).read_bytes() == (tmp_path / "b" / MODEL).read_bytes()
 
 
 def test_a_full_disk_leaves_the_last_state_whole(tmp_path, at_step):
@@ -236,6 +241,8 @@ def test_a_full_disk_leaves_the_last_state_whole(tmp_path, at_step):
         train(tiny(), data, RECIPE, out=tmp_path, save_every=0)
     assert torch.load(tmp_path / "state.pt", weights_only=True)["step"] == 6
     assert not list(tmp_path.glob(".*"))
+    at_step(-1, power_cut)
+    train(tiny(), data, RECIPE, out=tmp_path, resume=True)
 
 
 def test_minutes_become_steps_whose_number_stays_on_resuming(tmp_path, monkeypatch, at_step):
@@ -258,6 +265,7 @@ def test_what_cannot_be_trained_or_written_is_refused_before_the_first_step(tmp_
         (torch.nn.Linear(2, 2), bright_or_dark(), "run", TypeError, "Model as model: got Linear"),
         (tiny(), colour, "run", ValueError, r"\(3, 16, 16, 2\): got one for \(1, 8, 8, 2\)"),
         (tiny(), bright_or_dark(), "file", OSError, "File exists: .*file"),
+        (tiny(), bright_or_dark(), "file/run", OSError, "Not a directory: .*run"),
     ):
         with pytest.raises(error, match=value):
             train(model, data, RECIPE, out=tmp_path / out)
