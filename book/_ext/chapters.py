@@ -18,7 +18,7 @@ FOLDED = {"hide-input", "exercise"}
 
 
 def load_map() -> dict:
-    return yaml.safe_load(MAP.read_text(encoding="utf-8"))
+    return yaml.load(MAP.read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
 def names() -> dict[int, str]:

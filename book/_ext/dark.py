@@ -47,7 +47,7 @@ def dark(image: Image.Image) -> Image.Image:
 
 def encoded_layer(layer: Image.Image) -> bytes:
     """The layer as WebP, in the shorter of two ways."""
-    return min(encoded(layer, lossless=True), encoded(layer, quality=60, method=6), key=len)
+    return min(encoded(layer, lossless=True), encoded(layer, quality=60), key=len)
 
 
 def pictures(shown: UInt8[np.ndarray, "y x 3"]) -> Bool[np.ndarray, "y x"]:

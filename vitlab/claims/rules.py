@@ -38,8 +38,8 @@ def word_of(verdict: str) -> str:
 def student(freedom: float, seldom: float = 0.05) -> float:
     """What Student's t exceeds, on either side, as seldom as this."""
     with extra("audit"):
-        from scipy.stats import t  # a second to import, needed here alone
-    return float(t.ppf(1 - seldom / 2, freedom))
+        from scipy.special import stdtrit  # faster to import than scipy.stats
+    return float(stdtrit(freedom, 1 - seldom / 2))
 
 
 def half_width(values: Shaped[np.ndarray, "values"]) -> float:
