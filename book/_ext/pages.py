@@ -5,6 +5,7 @@ description and an image, where a link to a page is shown.
 import re
 import textwrap
 from collections.abc import Callable
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,7 @@ def summary(doctree: nodes.document) -> str:
     return textwrap.shorten(first, 250, placeholder=" …")
 
 
+@cache
 def picture(app: Sphinx, page: str) -> tuple[Path, str] | None:
     """The file of a page's first figure, with its text, or nothing."""
     if page in app.env.found_docs:
@@ -138,6 +140,7 @@ def picture(app: Sphinx, page: str) -> tuple[Path, str] | None:
     return None
 
 
+@cache
 def draw_card(source: Path, target: Path, book: str) -> None:
     """A figure above the book's name."""
     target.parent.mkdir(exist_ok=True)
@@ -150,6 +153,20 @@ def draw_card(source: Path, target: Path, book: str) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    drawn: dict[tuple, str] = {}
+
+    def share_contents(app: Sphinx, page: str, template: str, context: dict, doctree: object):
+        """Draws the list of contents once for all pages of a folder that are not in it."""
+        draw, folder = context["toctree"], page.rpartition("/")[0]
+
+        def shared(**how: Any) -> str:
+            key = folder, *how.items()
+            return drawn.get(key) or drawn.setdefault(key, draw(**how))
+
+        if doctree is None:
+            context["toctree"] = shared
+
     app.connect("env-get-updated", number_chapters, priority=900)  # after Sphinx's own numbers
+    app.connect("html-page-context", share_contents)
     app.connect("html-page-context", describe)
     app.connect("html-page-context", set_text)
