@@ -6,7 +6,6 @@ The ViTs of sixteen blocks of the study ``residual``, in float32, at the best of
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from studies.runner.run import train_one
 from studies.runner.survey import Figures, Survey
@@ -29,13 +28,8 @@ def deep(kind: str, times: int) -> Figures:
 def trained(kind: str, steps: int, rate: float, seed: int) -> Figures:
     """Scores of a trained model."""
     run = residual.rows[RUNS[kind]][0]
-    how: dict[str, Any] = {
-        "steps": steps,
-        "learning_rate": rate,
-        "seed": seed,
-        "precision": "float32",
-    }
-    result = train_one(replace(run, recipe=replace(run.recipe, **how)), keep=False)
+    recipe = replace(run.recipe, steps=steps, learning_rate=rate, seed=seed, precision="float32")
+    result = train_one(replace(run, recipe=recipe), keep=False)
     if result["diverged"]:
         raise FloatingPointError(result["diverged"])
     scores = result["scores"]

@@ -153,18 +153,13 @@ def draw_card(source: Path, target: Path, book: str) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    drawn: dict[tuple, str] = {}
+    drawn: dict[str, Callable] = {}
 
     def share_contents(app: Sphinx, page: str, template: str, context: dict, doctree: object):
         """Draws the list of contents once for all pages of a folder that are not in it."""
-        draw, folder = context["toctree"], page.rpartition("/")[0]
-
-        def shared(**how: Any) -> str:
-            key = folder, *how.items()
-            return drawn.get(key) or drawn.setdefault(key, draw(**how))
-
         if doctree is None:
-            context["toctree"] = shared
+            draw = cache(context["toctree"])
+            context["toctree"] = drawn.setdefault(page.rpartition("/")[0], draw)
 
     app.connect("env-get-updated", number_chapters, priority=900)  # after Sphinx's own numbers
     app.connect("html-page-context", share_contents)

@@ -423,16 +423,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     drawn = sorted(random.Random(LOT).sample(CHANGED.split(), 12))
     print(f"of {len(CHANGED.split())}, by the seed {LOT}: {', '.join(drawn)}")
-    for measure in (
-        positions,
-        retrieval,
-        growth,
-        curvature,
-        lesions,
-        filters,
-        descent,
-        embedding,
-        cues,
-    ):
+    for measure in (positions, retrieval, growth, curvature, lesions, filters, descent, embedding,
+                    cues):  # fmt: skip
         if not sys.argv[1:] or measure.__name__ in sys.argv[1:]:
             measure()
