@@ -80,9 +80,9 @@ long_trainings = Study(
     lambda row, best: [best],
 )
 
-# The searches of the families that a verdict compares, from two more seeds, at the best rate and
+# The searches of the families that verdicts compare, from two more seeds, at the best rate and
 # the next. The largest rate tried was the best for the Mixer, so a larger one competes.
-BEST = {"gap": 1e-3, "mixer": 1e-2, "resnet": 3e-3, "feedforward": 3e-3}
+BEST = {"gap": 1e-3, "attention_only": 1e-3, "mixer": 1e-2, "resnet": 3e-3, "feedforward": 3e-3}
 TRIED = {name: families.ROWS[name] for name in BEST}
 LARGER = replace(small_models.RECIPE, learning_rate=3e-2, precision="float32")
 TRIED["mixer"] = [*TRIED["mixer"], replace(TRIED["mixer"][0], recipe=LARGER)]
