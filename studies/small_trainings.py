@@ -6,7 +6,6 @@ from typing import Any
 
 import minivit
 from minivit.model import Model
-from studies import families
 from studies.runner.pool import weights_of
 from studies.runner.run import Run
 from studies.runner.storage import Store
@@ -78,29 +77,6 @@ long_trainings = Study(
         "cifar10_vit_conv": [Run("vit_32px", {"stem": "conv"}, CONV)],
     },
     lambda row, best: [best],
-)
-
-# The searches of the families that verdicts compare, from two more seeds, at the best rate and
-# the next. The largest rate tried was the best for the Mixer, so a larger one competes.
-BEST = {"gap": 1e-3, "attention_only": 1e-3, "mixer": 1e-2, "resnet": 3e-3, "feedforward": 3e-3}
-TRIED = {name: families.ROWS[name] for name in BEST}
-LARGER = replace(small_models.RECIPE, learning_rate=3e-2, precision="float32")
-TRIED["mixer"] = [*TRIED["mixer"], replace(TRIED["mixer"][0], recipe=LARGER)]
-
-
-def from_three_seeds(row: str, best: Run) -> list[Run]:
-    others = (replace(best.recipe, seed=seed, precision="float32") for seed in (1, 2))
-    return [best, *(replace(best, recipe=recipe) for recipe in others)]
-
-
-families_again = Study(
-    "families_again",
-    TRIED
-    | {
-        f"{name}, next rate": [run for run in tried if run.recipe.learning_rate != BEST[name]]
-        for name, tried in TRIED.items()
-    },
-    from_three_seeds,
 )
 
 # One small model of each family on digits, seconds each. With 179 images to validate on, rates that

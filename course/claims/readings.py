@@ -10,7 +10,7 @@ from course.claims.estimate import Estimate, Values
 
 Measured = Values | Estimate | tuple[Values | Estimate, ...]
 Row = Mapping[str, Any]  # figures of a row of a study, a list over seeds each
-ENDS = ", 1 x", ", 3 x", ", 10 x"  # of the names of rows, by when training stops
+ENDS = ", 1 x", ", 3 x", ", 10 x", ", long"  # of the names of rows, by when training stops
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,8 @@ from studies.runner.survey import Survey
 
 # The modules that hold several studies, each in a few lines; the others are named as their own.
 SEVERAL = {
-    "small_trainings": ["augmentation", "best_small_vit", "digits", "families_again", "heads",
-                        "long_trainings", "positions", "random_labels", "residual", "stems",
-                        "width"],
+    "small_trainings": ["augmentation", "best_small_vit", "digits", "heads", "long_trainings",
+                        "positions", "random_labels", "residual", "stems", "width"],
     "inversions": ["inversion_at_the_criterion", "inversion_by_depth", "inversion_in_miniature",
                    "inversion_rates"],
     "unwinding": ["inversion_by_descent", "unwinding", "unwinding_from_nearby"],

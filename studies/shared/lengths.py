@@ -16,7 +16,6 @@ from studies.runner.storage import HERE, Figures, write
 from studies.runner.survey import over_seeds
 from vitlab.data import Data
 from vitlab.training import Recipe, evaluate, train
-from vitlab.training.evaluate import Results
 
 TIMES = 1, 3, 10  # as many steps
 RATES = 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1
@@ -117,13 +116,13 @@ def scored(
         "validation": held_out.accuracy,
         "likelihood": held_out.log_likelihood,
         "train_loss": -evaluate(model, data.train).log_likelihood,
-        "curve": curve(results),
+        "curve": curve(results.lines),
     }
 
 
-def curve(results: Results) -> list[list[float]]:
+def curve(lines: Sequence[Figures]) -> list[list[float]]:
     """Of epochs, the steps, the mean loss in training and the accuracy on what is watched."""
-    lines = results.lines[:: -(-len(results.lines) // POINTS)]
-    if lines[-1] is not results.lines[-1]:
-        lines.append(results.lines[-1])
-    return [[one["step"], one["loss"], one["validation"]["accuracy"]] for one in lines]
+    few = list(lines[:: -(-len(lines) // POINTS)])
+    if few[-1] is not lines[-1]:
+        few.append(lines[-1])
+    return [[one["step"], one["loss"], one["validation"]["accuracy"]] for one in few]
