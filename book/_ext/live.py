@@ -20,12 +20,7 @@ from vitlab.data.photographs import photograph
 from vitlab.figures.overlay import LIT
 
 MODELS = ("digits_vit", "cifar10_vit")
-PHOTOGRAPHS = {
-    "chelsea": "a cat",
-    "rocket": "a rocket",
-    "astronaut": "an astronaut",
-    "coffee": "a cup",
-}
+PHOTOGRAPHS = dict(chelsea="a cat", rocket="a rocket", astronaut="an astronaut", coffee="a cup")
 SIDE = 224  # pixels of a photograph that drawings show
 SHARP = 448  # at most, of one that models see with fewer
 HEAD = 112  # of a head's on the front page

@@ -158,10 +158,10 @@ def setup(app: Sphinx) -> None:
     def share_contents(app: Sphinx, page: str, template: str, context: dict, doctree: object):
         """Draws the list of contents once for all pages of a folder that are not in it."""
         if doctree is None:
-            draw = cache(context["toctree"])
-            context["toctree"] = drawn.setdefault(page.rpartition("/")[0], draw)
+            context["toctree"] = drawn.setdefault(
+                page.rpartition("/")[0], cache(context["toctree"])
+            )
 
     app.connect("env-get-updated", number_chapters, priority=900)  # after Sphinx's own numbers
-    app.connect("html-page-context", share_contents)
-    app.connect("html-page-context", describe)
-    app.connect("html-page-context", set_text)
+    for change in (share_contents, describe, set_text):
+        app.connect("html-page-context", change)

@@ -57,22 +57,17 @@ def write_what_is_no_page(app: Sphinx) -> None:
         return
     names = [*app.env.found_docs, *map(page_of, load().claims)]
     pages = sorted(base + app.builder.get_target_uri(name) for name in names)
-    entries = "".join(f"<url><loc>{page}</loc></url>\n" for page in pages)
     robots = f"User-agent: *\nAllow: /\nSitemap: {base}sitemap.xml\n"
     (out / "robots.txt").write_text(robots, encoding="utf-8")
-    (out / "sitemap.xml").write_text(
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{entries}</urlset>\n',
-        encoding="utf-8",
-    )
     changes = [
         (each, row, f"{base}{page_of(row.id)}.html")
         for row in load().claims.values()
         for each in row.amended
     ]
     last = sorted(changes, key=lambda change: change[0].when, reverse=True)[:FED]
-    values = {"base": base, "changes": last, "authors": citation()["authors"]}
-    (out / "feed.xml").write_text(from_template("feed.xml", **values), encoding="utf-8")
+    values = {"base": base, "pages": pages, "changes": last, "authors": citation()["authors"]}
+    for name in ("sitemap.xml", "feed.xml"):
+        (out / name).write_text(from_template(name, **values), encoding="utf-8")
 
 
 def open_main_in_binder(

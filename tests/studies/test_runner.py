@@ -57,6 +57,7 @@ def test_parts_are_removed_before_training_in_whatever_order_they_are_named():
     assert stored["parameters"] == sum(p.numel() for p in kept.values())
 
 
+@pytest.mark.full
 def test_what_exists_is_skipped_and_results_come_in_the_order_of_the_runs(store):
     runs = [changed(seed=1), RUN, changed(learning_rate=1e38)]
     stored = train_one(runs[0], store) | {"date": "of old"}

@@ -34,6 +34,7 @@ def test_a_linear_map_of_each_patch_is_inverted_and_nothing_is_to_be_added(monke
     assert min(least_decibels(tokens, monkeypatch, SHORT=2, STEPS=2)) > 45
 
 
+@pytest.mark.full
 def test_the_network_finds_patches_in_far_tokens(monkeypatch):
     tokens = {part: patches.flip(1) @ MAP for part, patches in PATCHES.items()}
     linear, network = least_decibels(tokens, monkeypatch, SHORT=2, STEPS=100, RATES=(1e-2,))

@@ -70,6 +70,7 @@ def test_eval_finds_the_scores_of_the_end_in_the_batches_asked_for(digits, capsy
     assert (digits / "state.pt").stat().st_mtime_ns == before
 
 
+@pytest.mark.full
 def test_a_folder_of_images_is_learnt_scored_and_named(pictures, tmp_path, capsys):
     out = tmp_path / "run"
     options = ["--size", "16", "--steps", "40", "--batch-size", "16", *SHORT[2:]]
@@ -156,7 +157,7 @@ ONE_STEP = "train --data DIGITS --steps 1 --fraction 0.1 --device cpu --threads 
     (TRAINING, "train --data DIGITS --out", 2, "No module named 'sklearn.*train"),
     (["onnx"], "export digits_vit --out", 2, r"onnx\]"),
     (["scipy"], "audit digits_vit --quick --out", 2, r"audit\]"),
-    (["matplotlib"], ONE_STEP, 0, r"no figures of the training.*figures\]"),
+    pytest.param(["matplotlib"], ONE_STEP, 0, r"no figures of the training.*figures\]", marks=pytest.mark.full),
 ])  # fmt: skip
 def test_a_missing_package_is_one_line(tmp_path, packages, command, code, text):
     done = without(packages, *command.split(), str(tmp_path / "a.onnx"))
@@ -169,6 +170,7 @@ def test_a_missing_package_is_one_line(tmp_path, packages, command, code, text):
     assert code or {"confusion.csv", "classes.csv"} <= names
 
 
+@pytest.mark.full
 def test_what_needs_no_training_needs_no_package_for_it_and_a_reader_may_stop(grey):
     done = without(TRAINING, "predict", grey, "--model", "digits_vit")
     assert (done.returncode, done.stderr) == (0, "") and len(done.stdout.splitlines()) == 6

@@ -24,6 +24,7 @@ def blocks(language):
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 
+@pytest.mark.full
 def test_the_commands_grade_a_notebook_of_the_book_as_not_attempted(tmp_path):
     make, grade = blocks("bash")[0].strip().splitlines()
     assert f"\n{make.removeprefix('make ')}:" in (ROOT / "Makefile").read_text(encoding="utf-8")

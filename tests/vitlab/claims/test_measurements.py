@@ -45,6 +45,7 @@ REFUSALS = [
 ]
 
 
+@pytest.mark.full
 def test_what_a_claim_needs_is_said_and_a_figure_that_is_no_number_is_none():
     for name, change, reason in REFUSALS:
         model, images, options = noise()
@@ -114,8 +115,11 @@ def test_attention_beside_the_mlp_is_asked_what_is_said_of_whole_blocks():
         assert math.isfinite(MEASUREMENTS[claim].measure(Subject(model.eval(), images)).figure)
 
 
+OTHERS = "timm ViT with registers", "HF DINOv3", "torchvision ResNet"
+
+
 @pytest.mark.parametrize(
-    "name", ["timm ViT with registers", "timm Swin", "HF DINOv3", "torchvision ResNet"]
+    "name", ["timm Swin", *(pytest.param(name, marks=pytest.mark.full) for name in OTHERS)]
 )
 def test_every_measurement_gives_a_figure_or_a_reason_and_leaves_the_model_as_it_was(name):
     about, beside = ARCHITECTURES[name], minivit.create("resnet_32px", width=8).eval()
