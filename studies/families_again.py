@@ -1,6 +1,6 @@
 """The families that verdicts compare, as these read them.
 
-Their long trainings, and their searches from two more seeds, at the best rate and at the next.
+Their long trainings; their searches at the best rate from three seeds, and at the next from one.
 """
 
 from dataclasses import replace
@@ -23,7 +23,8 @@ TRIED["mixer"] = [*TRIED["mixer"], replace(TRIED["mixer"][0], recipe=LARGER)]
 def compared(row: str, best: Run) -> list[Run]:
     if row.endswith(", long"):
         return finals(row.removesuffix(", long"), best)
-    others = (replace(best.recipe, seed=seed, precision="float32") for seed in (1, 2))
+    seeds = () if row.endswith(", next rate") else (1, 2)
+    others = (replace(best.recipe, seed=seed, precision="float32") for seed in seeds)
     return [best, *(replace(best, recipe=recipe) for recipe in others)]
 
 
