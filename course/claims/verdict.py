@@ -87,11 +87,12 @@ def decided(claim: Claim, value: Value) -> Found:
         )
     mean = float(values.mean())
     centre, half = interval(values, given, claim.share)
-    if claim.looks > 1:
+    if claim.looks > 1 and len(values) > 1:
         half *= student(len(values) - 1, 0.05 / claim.looks) / student(len(values) - 1)
     between = spread(claim.id)  # None: tried on one processor alone
     moved = EDGE * (half + (between or 0))
-    movers = [claim.replicates] * (len(values) > 1) + ["processors"] * (between is not None)
+    movers = [claim.replicates] * (len(values) > 1) or ["other images"] * (half > 0)
+    movers += ["processors"] * (between is not None)
     unit = f" {claim.unit}" if claim.unit else ""
     told = ""
     if len(values) > 1:
