@@ -39,9 +39,13 @@ def read(runs_of: Runs, store: Store) -> Rows:
             "right": [one["scores"]["test"]["accuracy"] for one in done],
             "curve": [curve(one["curve"]) for one in done],
         }
-    for name in BEST:
-        if (other := f"{name}, next rate") in rows:
-            rows[name]["next"] = rows[other]
+    for name in BEST.keys() & rows.keys():
+        held_out = {
+            f"{one['run']['recipe']['learning_rate']:g}": one["scores"]["validation"]["accuracy"]
+            for one in results(TRIED[name], store)
+        }
+        other = rows.get(f"{name}, next rate")
+        rows[name] |= {"rate": BEST[name], "rates": held_out, "next": other}
     return rows
 
 
