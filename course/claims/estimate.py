@@ -22,9 +22,11 @@ class Estimate:
 def unpaired(one: Values, other: Values) -> Estimate:
     """The mean of one less that of another, where a seed of both is no pair (Welch 1947).
 
-    Two architectures have no weight in common, whatever the seed.
+    Two architectures have no weight in common, whatever the seed. Of one seed each, half is zero.
     """
     both = [np.asarray(values, dtype=float) for values in (one, other)]
+    if len(one) == len(other) == 1:
+        return Estimate((both[0] - both[1]).tolist(), 0.0)
     errors = [values.var(ddof=1) / len(values) for values in both]
     rest = sum(error**2 / (len(v) - 1) for error, v in zip(errors, both, strict=True))
     half = student(sum(errors) ** 2 / rest) * math.sqrt(sum(errors)) if rest else 0.0

@@ -125,6 +125,7 @@ def test_two_architectures_are_no_pairs_and_have_welch_s_interval():
     mean = sum(found.values) / 3
     assert (mean - found.half, mean + found.half) == pytest.approx((expected.low, expected.high))
     assert unpaired([1, 1, 1], [0, 0, 0]) == Estimate([1, 1, 1], 0)
+    assert unpaired([3], [1]) == Estimate([2], 0)
 
 
 def test_shared_images_widen_an_interval_by_the_binomial_error_of_a_difference():
