@@ -96,6 +96,6 @@ def test_nbval_compares_so(tmp_path):
     cells = [new_code_cell("print(12.3)", outputs=one, execution_count=1) for one in stored]
     nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")
     (tmp_path / "conftest.py").write_bytes((ROOT / "book/conftest.py").read_bytes())
-    command = "-m pytest --nbval --nbval-kernel-name python3 -p no:cacheprovider --rootdir"
+    command = "-m pytest -rN --nbval --nbval-kernel-name python3 -p no:cacheprovider --rootdir"
     told = run([sys.executable, *command.split(), tmp_path, tmp_path], cwd=ROOT, capture_output=True).stdout.decode()  # fmt: skip
     assert re.findall(r"stored: (.*)", told) == [*texts[1:]] and "2 failed, 1 passed" in told, told
