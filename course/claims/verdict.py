@@ -85,21 +85,21 @@ def decided(claim: Claim, value: Value) -> Found:
             f"{claim.id}: a value is one finite number, or at least three of "
             f"them, one a seed: got {value}"
         )
-    mean = float(values.mean())
+    mean, several = float(values.mean()), len(values) > 1
     centre, half = interval(values, given, claim.share)
-    if claim.looks > 1 and len(values) > 1:
+    if looked := claim.looks > 1 and several:
         half *= student(len(values) - 1, 0.05 / claim.looks) / student(len(values) - 1)
     between = spread(claim.id)  # None: tried on one processor alone
     moved = EDGE * (half + (between or 0))
-    movers = [claim.replicates] * (len(values) > 1) or ["other images"] * (half > 0)
-    movers += ["processors"] * (between is not None)
+    movers = [claim.replicates] if several else ["other images"] * (half > 0)
     unit = f" {claim.unit}" if claim.unit else ""
     told = ""
-    if len(values) > 1:
+    if movers:
         low, high = (claim.rule.printed(x, claim.format) for x in (centre - half, centre + half))
-        looks = f" over {claim.looks} looks" * (claim.looks > 1)
+        looks = f" over {claim.looks} looks" * looked
         span = f"{low} to {high}{unit}" if low != high else "narrower than the digits shown"
-        told = f"{span} (95 %{looks}, {len(values)} {claim.replicates})"
+        told = f"{span} (95 %{looks}, {f'{len(values)} ' * several}{movers[0]})"
+    movers += ["processors"] * (between is not None)
     return Found(
         claim.id,
         claim.rule.printed(mean, claim.format) + unit,
