@@ -2,7 +2,8 @@
 
 They tell from which of ten photographs a grey crop was cut; in float64 on one thread, so that what
 is found over seeds does not hang on rounding. ViTs ``begun short`` have filters scaled to the
-ResNets' first norm. Small ViTs for digits, shifted at random, learn a table of positions.
+ResNets' first norm. Small ViTs for digits, shifted at random, learn a table of positions. ``1 x``,
+``3 x`` and ``10 x``: as many steps, at the best of bracketed rates.
 """
 
 import copy
@@ -19,13 +20,16 @@ from torch import Tensor
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures, Survey, over_seeds
-from studies.shared.training import accuracy, fit
+from studies.runner.survey import Figures, Survey, over_seeds, plain
+from studies.shared.lengths import TIMES, after
+from studies.shared.training import accuracy, fit, outputs
 from vitlab import instruments
 from vitlab.data import load_data
 from vitlab.data.photographs import PHOTOGRAPHS, crops
+from vitlab.training.augment import shift_and_flip
 
 SEEDS, STEPS = range(16), 200
+PARTS = 20  # of a training on whose way something is measured
 VIT = {"image_size": 28, "patch_size": 7, "channels": 1, "depth": 1}
 RESNET = {"image_size": 28, "channels": 1, "stem": "7x7", "stages": (1,), "width": 16}
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -65,10 +69,10 @@ def untrained(kind: str, seed: int) -> Model:
     return model
 
 
-def train(model: Model, images: Tensor, labels: Tensor, seed: int, shift: float = 0.0) -> None:
+def train(model: Model, images: Tensor, labels: Tensor, seed: int, **changes: Any) -> None:
     """Trains a model in place, as the chapter does."""
-    how: dict[str, Any] = {"warm_up": 0.2, "clip": torch.inf, "fused": True}
-    fit(model, images, labels, steps=STEPS, seed=seed, rate=1e-2, shift=shift, **how)
+    how = {"steps": STEPS, "rate": 1e-2, "warm_up": 0.2, "clip": torch.inf, "fused": True}
+    fit(model, images, labels, seed=seed, **how | changes)
 
 
 def length(model: Model) -> float:
@@ -78,9 +82,9 @@ def length(model: Model) -> float:
 def of_kind(kind: str) -> Figures:
     """What training did to the models of one kind, by seed."""
     rows = []
-    for before, after in (pair(kind, seed) for seed in SEEDS):
-        recovery = gabor_and_recovery(before, after) if kind == "ResNet" else {}
-        rows.append(changed(before, after) | recovery)
+    for models in (pair(kind, seed) for seed in SEEDS):
+        recovery = gabor_and_recovery(*models) if kind == "ResNet" else {}
+        rows.append(changed(*models) | recovery)
     return over_seeds(rows)
 
 
@@ -145,32 +149,17 @@ def gabor_planes(side: int = 7) -> Tensor:
     return torch.linalg.qr(torch.stack(planes).flatten(2).mT.double()).Q
 
 
-def places(number: int) -> Figures:
-    """Of small ViTs for so many digits, shifted: R² of row and column from the positions."""
-    digits = load_data("DIGITS").train
-    images = (digits.images.double() / 255 - 0.3) / 0.35
-    rows = []
-    for seed in SEEDS:
-        torch.manual_seed(seed)
-        model = minivit.create("vit_8px", depth=1, dim=32).double()
-        train(model, images[:number], digits.labels[:number], seed, shift=0.25)
-        row, column = instruments.place_recovery(instruments.position_table(model))
-        rows.append({"row": row, "column": column})
-    return over_seeds(rows)
-
-
 def overlaps() -> Figures:
-    """How much of the leading components lies in those of the ResNets of the other seeds."""
     spans = {kind: [leading(pair(kind, seed)[1]) for seed in SEEDS] for kind in (*KINDS, SHORT)}
+    return {kind: overlap(leaders, spans["ResNet"]) for kind, leaders in spans.items()}
 
-    def overlap(span: Tensor, seed: int) -> float:
-        others = (other for i, other in enumerate(spans["ResNet"]) if i != seed)
-        return fmean(instruments.subspace_overlap(span, other).item() for other in others)
 
-    return {
-        kind: [overlap(span, seed) for seed, span in enumerate(leaders)]
-        for kind, leaders in spans.items()
-    }
+def overlap(spans: list[Tensor], others: list[Tensor]) -> list[float]:
+    """How much of the leading components, by seed, lies in those of the others of other seeds."""
+    return [
+        fmean(instruments.subspace_overlap(a, b).item() for j, b in enumerate(others) if j != i)
+        for i, a in enumerate(spans)
+    ]
 
 
 def leading(model: Model) -> Tensor:
@@ -178,10 +167,94 @@ def leading(model: Model) -> Tensor:
     return instruments.principal_components(instruments.first_filters(model)).pictures[:K]
 
 
+def followed(
+    model: Model,
+    images: tuple[Tensor, Tensor],
+    held_out: tuple[Tensor, Tensor],
+    seed: int,
+    measure: Callable[[], float],
+    **how: Any,
+) -> Figures:
+    """How well a model ends its training; of the longest, what is measured on the way."""
+    losses: list[float] = []
+    curve: list[list[float]] = []
+    each, longest = how["steps"] // PARTS, how["steps"] == TIMES[-1] * STEPS
+
+    def watch(loss: float) -> None:
+        if not math.isfinite(loss):
+            raise FloatingPointError(f"the loss is {loss} after {len(losses)} steps")
+        losses.append(loss)
+        if longest and len(losses) % each == 0:
+            curve.append([len(losses), fmean(losses[-each:]), measure()])
+
+    train(model, *images, seed, watch=watch, **how)
+    logits, labels = outputs(model, held_out[0]), held_out[1]
+    return {
+        "validation": (logits.argmax(1) == labels).double().mean(),
+        "likelihood": -F.cross_entropy(logits, labels),
+        "train_loss": fmean(losses[-each:]),
+    } | ({"curve": curve} if longest else {})
+
+
+def filtering(kind: str, times: int, rate: float, seed: int) -> Figures:
+    """Of a model of one kind, the fraction of filters with a pattern, and their components."""
+    model = untrained(kind, seed)
+    before = copy.deepcopy(model)
+
+    def pattern() -> float:
+        found = instruments.filter_spectra(instruments.first_filters(model))
+        return found.structured().double().mean().item()
+
+    crops_of = (grey_crops(3000, seed=0), grey_crops(500, seed=2))
+    figures = followed(model, *crops_of, seed, pattern, steps=times * STEPS, rate=rate)
+    recovery = gabor_and_recovery(before, model) if kind == "ResNet" else {}
+    return plain(figures | recovery | {"pattern": pattern(), "leading": leading(model)})
+
+
+def longer(kind: str, times: int) -> Figures:
+    """What training did to models of one kind after ``times`` as many steps, by seed."""
+    row, resnets = (
+        after(times, partial(filtering, name, times), SEEDS, "first_filters", name)
+        for name in (kind, "ResNet")
+    )
+    for one, other in [(row, resnets)] + [(row["next"], resnets["next"])] * ("next" in row):
+        spans, others = (torch.tensor(x["leading"]) for x in (one, other))
+        one["overlap"] = overlap(list(spans), list(others))
+        del one["leading"]
+    return row | {"steps": times * STEPS}
+
+
+def places(number: int, times: int) -> Figures:
+    """Of small ViTs for so many digits, shifted: R² of rows and columns from the positions."""
+    training = partial(placed, number, times)
+    row = after(times, training, SEEDS, "first_filters", f"places from {number:,} digits")
+    return row | {"steps": times * STEPS}
+
+
+def placed(number: int, times: int, rate: float, seed: int) -> Figures:
+    digits = load_data("DIGITS")
+    seen, new = ((x.images.double() / 255 - 0.3) / 0.35 for x in (digits.train, digits.validation))
+    moved = shift_and_flip(new, 0.25, False, torch.Generator().manual_seed(0))
+    torch.manual_seed(seed)
+    model = minivit.create("vit_8px", depth=1, dim=32).double()
+
+    def place() -> float:
+        return fmean(instruments.place_recovery(instruments.position_table(model)))
+
+    of = (seen[:number], digits.train.labels[:number]), (moved, digits.validation.labels)
+    found = followed(model, *of, seed, place, steps=times * STEPS, rate=rate, shift=0.25)
+    return plain(found | {"place": place()})
+
+
 ROWS: dict[str, Callable[[], Figures]] = {
     **{kind: partial(of_kind, kind) for kind in (*KINDS, SHORT, WIDE_SHORT)},
     "overlaps": overlaps,
-    "places from 1,259 digits": partial(places, 1259),
-    "places from 100 digits": partial(places, 100),
+    **{f"{kind}, {n} x": partial(longer, kind, n) for kind in KINDS for n in TIMES},
+    **{f"{kind}, {n} x": partial(longer, kind, n) for kind in (SHORT, WIDE_SHORT) for n in (1, 3)},
+    **{
+        f"places from {i:,} digits, {n} x": partial(places, i, n)
+        for i in (1259, 100)
+        for n in TIMES
+    },
 }
 STUDY = Survey("first_filters", ROWS, SEEDS, digits="")

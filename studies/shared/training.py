@@ -66,15 +66,21 @@ def fit(
     seed: int,
     rate: float = 5e-3,
     shift: float = 0.0,
+    watch: Callable[[float], None] = lambda loss: None,
     **how: Any,
 ) -> None:
-    """Trains a classifier, of images or of their patches, on batches of 64, shifted at random."""
+    """Trains a classifier, of images or of their patches, on batches of 64, shifted at random.
+
+    ``watch`` gets the loss of each step before it is made.
+    """
     draws = torch.Generator().manual_seed(seed)
 
     def loss() -> Tensor:
         batch = torch.randint(len(images), (64,), generator=draws)
         x = shift_and_flip(images[batch], shift, False, draws) if shift else images[batch]
-        return F.cross_entropy(model(x), targets[batch])
+        value = F.cross_entropy(model(x), targets[batch])
+        watch(value.item())
+        return value
 
     optimise(model, loss, steps, rate, **{"warm_up": 0.15} | how)
 
