@@ -20,7 +20,7 @@ from torch import Tensor
 
 import minivit
 from minivit.model import Model
-from studies.runner.survey import Figures, Survey, over_seeds, plain
+from studies.runner.survey import Figures, Survey, plain
 from studies.shared.lengths import TIMES, after
 from studies.shared.training import accuracy, fit, outputs
 from vitlab import instruments
@@ -50,14 +50,6 @@ def grey_crops(n: int, seed: int) -> tuple[Tensor, Tensor]:
     return (grey - 0.45) / 0.25, torch.tensor([names.index(name) for name in of])
 
 
-@cache
-def pair(kind: str, seed: int) -> tuple[Model, Model]:
-    before = untrained(kind, seed)
-    model = copy.deepcopy(before)
-    train(model, *grey_crops(3000, seed=0), seed)
-    return before.eval(), model.eval()
-
-
 def untrained(kind: str, seed: int) -> Model:
     """A model before training; where it is begun short, with filters as long as the ResNet's."""
     torch.manual_seed(seed)
@@ -69,23 +61,14 @@ def untrained(kind: str, seed: int) -> Model:
     return model
 
 
-def train(model: Model, images: Tensor, labels: Tensor, seed: int, **changes: Any) -> None:
-    """Trains a model in place, as the chapter does."""
-    how = {"steps": STEPS, "rate": 1e-2, "warm_up": 0.2, "clip": torch.inf, "fused": True}
-    fit(model, images, labels, seed=seed, **how | changes)
-
-
 def length(model: Model) -> float:
     return instruments.first_filters(model).flatten(1).norm(dim=1).mean().item()
 
 
-def of_kind(kind: str) -> Figures:
-    """What training did to the models of one kind, by seed."""
-    rows = []
-    for models in (pair(kind, seed) for seed in SEEDS):
-        recovery = gabor_and_recovery(*models) if kind == "ResNet" else {}
-        rows.append(changed(*models) | recovery)
-    return over_seeds(rows)
+def patterned(model: Model) -> float:
+    """The fraction of first filters that have a pattern."""
+    found = instruments.filter_spectra(instruments.first_filters(model))
+    return found.structured().double().mean().item()
 
 
 @torch.no_grad()
@@ -149,19 +132,6 @@ def gabor_planes(side: int = 7) -> Tensor:
     return torch.linalg.qr(torch.stack(planes).flatten(2).mT.double()).Q
 
 
-def overlaps() -> Figures:
-    spans = {kind: [leading(pair(kind, seed)[1]) for seed in SEEDS] for kind in (*KINDS, SHORT)}
-    return {kind: overlap(leaders, spans["ResNet"]) for kind, leaders in spans.items()}
-
-
-def overlap(spans: list[Tensor], others: list[Tensor]) -> list[float]:
-    """How much of the leading components, by seed, lies in those of the others of other seeds."""
-    return [
-        fmean(instruments.subspace_overlap(a, b).item() for j, b in enumerate(others) if j != i)
-        for i, a in enumerate(spans)
-    ]
-
-
 def leading(model: Model) -> Tensor:
     """The leading principal components of the first filters: ``[K, 1, 7, 7]``."""
     return instruments.principal_components(instruments.first_filters(model)).pictures[:K]
@@ -171,90 +141,87 @@ def followed(
     model: Model,
     images: tuple[Tensor, Tensor],
     held_out: tuple[Tensor, Tensor],
-    seed: int,
-    measure: Callable[[], float],
+    measure: Callable[[Model], float],
+    steps: int,
     **how: Any,
 ) -> Figures:
-    """How well a model ends its training; of the longest, what is measured on the way."""
+    """Trains a model in place; how well it ends, and of the longest what it was on the way."""
     losses: list[float] = []
     curve: list[list[float]] = []
-    each, longest = how["steps"] // PARTS, how["steps"] == TIMES[-1] * STEPS
+    each, longest = steps // PARTS, steps == TIMES[-1] * STEPS
 
     def watch(loss: float) -> None:
         if not math.isfinite(loss):
             raise FloatingPointError(f"the loss is {loss} after {len(losses)} steps")
         losses.append(loss)
         if longest and len(losses) % each == 0:
-            curve.append([len(losses), fmean(losses[-each:]), measure()])
+            curve.append([len(losses), fmean(losses[-each:]), measure(model)])
 
-    train(model, *images, seed, watch=watch, **how)
-    logits, labels = outputs(model, held_out[0]), held_out[1]
+    how |= {"warm_up": 0.2, "clip": torch.inf, "fused": True}
+    fit(model, *images, steps=steps, watch=watch, **how)
+    logits = outputs(model, held_out[0])
     return {
-        "validation": (logits.argmax(1) == labels).double().mean(),
-        "likelihood": -F.cross_entropy(logits, labels),
+        "validation": (logits.argmax(1) == held_out[1]).double().mean(),
+        "likelihood": -F.cross_entropy(logits, held_out[1]),
         "train_loss": fmean(losses[-each:]),
     } | ({"curve": curve} if longest else {})
 
 
-def filtering(kind: str, times: int, rate: float, seed: int) -> Figures:
-    """Of a model of one kind, the fraction of filters with a pattern, and their components."""
+def trained(kind: str, times: int, rate: float, seed: int) -> Figures:
+    """How well a model of one kind ends, what changed in its filters, and their components."""
     model = untrained(kind, seed)
-    before = copy.deepcopy(model)
-
-    def pattern() -> float:
-        found = instruments.filter_spectra(instruments.first_filters(model))
-        return found.structured().double().mean().item()
-
-    crops_of = (grey_crops(3000, seed=0), grey_crops(500, seed=2))
-    figures = followed(model, *crops_of, seed, pattern, steps=times * STEPS, rate=rate)
+    before = copy.deepcopy(model).eval()
+    parts = grey_crops(3000, seed=0), grey_crops(500, seed=2)
+    figures = followed(model, *parts, patterned, times * STEPS, rate=rate, seed=seed)
     recovery = gabor_and_recovery(before, model) if kind == "ResNet" else {}
-    return plain(figures | recovery | {"pattern": pattern(), "leading": leading(model)})
+    return plain(figures | changed(before, model) | recovery | {"leading": leading(model)}, "")
 
 
-def longer(kind: str, times: int) -> Figures:
-    """What training did to models of one kind after ``times`` as many steps, by seed."""
+def of_kind(kind: str, times: int) -> Figures:
+    """What training did to models of one kind, by seed; ``overlap`` is with ResNets' components."""
     row, resnets = (
-        after(times, partial(filtering, name, times), SEEDS, "first_filters", name)
+        after(times, partial(trained, name, times), SEEDS, "first_filters", name)
         for name in (kind, "ResNet")
     )
-    for one, other in [(row, resnets)] + [(row["next"], resnets["next"])] * ("next" in row):
-        spans, others = (torch.tensor(x["leading"]) for x in (one, other))
-        one["overlap"] = overlap(list(spans), list(others))
-        del one["leading"]
+    for one, others in zip((row, row.get("next")), (resnets, resnets.get("next")), strict=True):
+        if one and others:
+            one["overlap"] = overlap(torch.tensor(one["leading"]), torch.tensor(others["leading"]))
+            del one["leading"]
     return row | {"steps": times * STEPS}
 
 
-def places(number: int, times: int) -> Figures:
+def overlap(spans: Tensor, others: Tensor) -> list[float]:
+    """How much of leading components, ``[seeds, K, 1, 7, 7]``, lies in those of other seeds."""
+    return [
+        fmean(instruments.subspace_overlap(a, b).item() for j, b in enumerate(others) if j != i)
+        for i, a in enumerate(spans)
+    ]
+
+
+def places(row: str, times: int) -> Figures:
     """Of small ViTs for so many digits, shifted: R² of rows and columns from the positions."""
-    training = partial(placed, number, times)
-    row = after(times, training, SEEDS, "first_filters", f"places from {number:,} digits")
-    return row | {"steps": times * STEPS}
+    training = partial(placed, NUMBERS[row], times)
+    return after(times, training, SEEDS, "first_filters", row) | {"steps": times * STEPS}
 
 
 def placed(number: int, times: int, rate: float, seed: int) -> Figures:
     digits = load_data("DIGITS")
     seen, new = ((x.images.double() / 255 - 0.3) / 0.35 for x in (digits.train, digits.validation))
     moved = shift_and_flip(new, 0.25, False, torch.Generator().manual_seed(0))
+    of = (seen[:number], digits.train.labels[:number]), (moved, digits.validation.labels)
     torch.manual_seed(seed)
     model = minivit.create("vit_8px", depth=1, dim=32).double()
-
-    def place() -> float:
-        return fmean(instruments.place_recovery(instruments.position_table(model)))
-
-    of = (seen[:number], digits.train.labels[:number]), (moved, digits.validation.labels)
-    found = followed(model, *of, seed, place, steps=times * STEPS, rate=rate, shift=0.25)
-    return plain(found | {"place": place()})
+    figures = followed(model, *of, place, times * STEPS, rate=rate, seed=seed, shift=0.25)
+    return plain(figures | {"place": place(model)}, "")
 
 
-ROWS: dict[str, Callable[[], Figures]] = {
-    **{kind: partial(of_kind, kind) for kind in (*KINDS, SHORT, WIDE_SHORT)},
-    "overlaps": overlaps,
-    **{f"{kind}, {n} x": partial(longer, kind, n) for kind in KINDS for n in TIMES},
-    **{f"{kind}, {n} x": partial(longer, kind, n) for kind in (SHORT, WIDE_SHORT) for n in (1, 3)},
-    **{
-        f"places from {i:,} digits, {n} x": partial(places, i, n)
-        for i in (1259, 100)
-        for n in TIMES
-    },
-}
+def place(model: Model) -> float:
+    """R² of row and column, their mean, from a table of positions."""
+    return fmean(instruments.place_recovery(instruments.position_table(model)))
+
+
+LENGTHS = {**dict.fromkeys(KINDS, TIMES), SHORT: (1, 3), WIDE_SHORT: (1,)}
+ROWS = {f"{kind}, {n} x": partial(of_kind, kind, n) for kind, of in LENGTHS.items() for n in of}
+NUMBERS = {f"places from {n:,} digits": n for n in (1259, 100)}
+ROWS |= {f"{row}, {n} x": partial(places, row, n) for row in NUMBERS for n in TIMES}
 STUDY = Survey("first_filters", ROWS, SEEDS, digits="")
