@@ -3,7 +3,7 @@
 They tell from which of ten photographs a grey crop was cut; in float64 on one thread, so that what
 is found over seeds does not hang on rounding. ViTs ``begun short`` have filters scaled to the
 ResNets' first norm. Small ViTs for digits, shifted at random, learn a table of positions. ``1 x``,
-``3 x`` and ``10 x``: as many steps, at the best of bracketed rates.
+``3 x`` and ``10 x``: as many steps, at the best of bracketed rates; the others at one rate.
 """
 
 import copy
@@ -21,7 +21,7 @@ from torch import Tensor
 import minivit
 from minivit.model import Model
 from studies.runner.survey import Figures, Survey, plain
-from studies.shared.lengths import TIMES, after
+from studies.shared.lengths import FIRST, TIMES, after, at_rate
 from studies.shared.training import accuracy, fit, outputs
 from vitlab import instruments
 from vitlab.data import load_data
@@ -177,12 +177,16 @@ def trained(kind: str, times: int, rate: float, seed: int) -> Figures:
     return plain(figures | changed(before, model) | recovery | {"leading": leading(model)}, "")
 
 
-def of_kind(kind: str, times: int) -> Figures:
+def of_kind(kind: str, times: int, rate: float = 0.0) -> Figures:
     """What training did to models of one kind, by seed; ``overlap`` is with ResNets' components."""
-    row, resnets = (
-        after(times, partial(trained, name, times), SEEDS, "first_filters", name)
-        for name in (kind, "ResNet")
-    )
+
+    def found(name: str) -> Figures:
+        training = partial(trained, name, times)
+        if rate:
+            return at_rate(training, SEEDS, rate, f"first_filters {name}, {times} x")
+        return after(times, training, SEEDS, "first_filters", name)
+
+    row, resnets = found(kind), found("ResNet")
     for one, others in zip((row, row.get("next")), (resnets, resnets.get("next")), strict=True):
         if one and others:
             one["overlap"] = overlap(torch.tensor(one["leading"]), torch.tensor(others["leading"]))
@@ -220,8 +224,8 @@ def place(model: Model) -> float:
     return fmean(instruments.place_recovery(instruments.position_table(model)))
 
 
-LENGTHS = {**dict.fromkeys(KINDS, TIMES), SHORT: (1, 3), WIDE_SHORT: (1,)}
-ROWS = {f"{kind}, {n} x": partial(of_kind, kind, n) for kind, of in LENGTHS.items() for n in of}
+ROWS = {kind: partial(of_kind, kind, 1, FIRST) for kind in (*KINDS, SHORT, WIDE_SHORT)}
+ROWS |= {f"{kind}, {n} x": partial(of_kind, kind, n) for kind in (*KINDS, SHORT) for n in TIMES}
 NUMBERS = {f"places from {n:,} digits": n for n in (1259, 100)}
 ROWS |= {f"{row}, {n} x": partial(places, row, n) for row in NUMBERS for n in TIMES}
 STUDY = Survey("first_filters", ROWS, SEEDS, digits="")

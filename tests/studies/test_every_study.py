@@ -37,7 +37,7 @@ SURVEYS = {
     "distillation": (["digits 63", "cifar10"], dict(SEEDS=ONE, IMAGES=1, SHORT=TWO, LONG=TWO)),
     "drawing": (["drawings", "in context", "patches of 4, 3 x"],
                 dict(SEEDS=ONE, SHORT=2, LONG=2, REFLOW=2, DRAWN=20, PAIRS=64)),
-    "first_filters": (["narrow ViT, begun short, 1 x", "ResNet, 1 x", "places from 100 digits, 3 x"],
+    "first_filters": (["narrow ViT, begun short", "ResNet, 1 x", "places from 100 digits, 3 x"],
                       dict(SEEDS=range(2), STEPS=20, TIMES=(3,))),
     "frequency": (["amplitudes: cifar10_vit_gap", "amplitudes: cifar10_resnet, seed 1", "robustness: cifar10_mixer",
                    "readouts: cifar10_resnet", "digits: vit", "shapes: vit attention", "shapes: resnet plain", "bands: vit attention"],
