@@ -132,10 +132,12 @@ def with_readings(claim: Claim, readings: Readings) -> Found:
     differ = {words[name] for name in readings.asked} - {word_of(last.verdict)}
     if not differ or word_of(last.verdict) == UNCERTAIN:
         return replace(last, readings=told)
-    others = [name for name in readings.asked if words[name] in differ]
-    why = f"after the most steps {word_of(last.verdict)}; but " + ", ".join(
-        f"{words[name]} {'after' if 'steps' in name else 'at'} {name}" for name in others
+    at = {name: f"{'after' if 'steps' in name else 'at'} {name}" for name in readings.asked}
+    others = " and ".join(
+        f"'{word}' {' and '.join(at[name] for name in at if words[name] == word)}"
+        for word in sorted(differ)
     )
+    why = f"The word is '{word_of(last.verdict)}' after the most steps, but {others}."
     return replace(last, readings=told, verdict=f"{DEPENDS}: {why}")
 
 
