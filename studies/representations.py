@@ -2,11 +2,13 @@
 
 On 1,000 test images of CIFAR-10, localisation on 4,000, since the share of tokens that hit their
 own patch grows up to about 2,000. Figures for each quarter of the images show how much depends on
-them.
+them. ``1 x`` and ``3 x``: models of digits after as many steps, at the best of bracketed rates.
 """
 
+import json
 import math
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -15,11 +17,17 @@ from torch import Tensor
 import minivit
 from minivit.model import Model
 from minivit.patches import patchify
-from studies.runner.survey import Figures, Survey
-from studies.shared import inputs
-from studies.shared.digit_models import SEEDS, digits, points, summary
+from minivit.preprocessing import Preprocess
+from studies.runner.storage import HERE
+from studies.runner.survey import Figures, Survey, plain
+from studies.shared import digit_models, inputs
+from studies.shared.digit_models import SEEDS, digits, fraction_of, like, points, summary
+from studies.shared.lengths import FIRST, at_best_rate
+from vitlab.data import Data, load_data
 from vitlab.instruments import Localisation, branch_ratios, cka, probes, readable
 from vitlab.instruments.representations import representations
+from vitlab.training import Recipe, evaluate
+from vitlab.training.run import Run
 
 VIT, CLASS, MIXER, RESNET = (f"cifar10_{x}" for x in ("vit_gap", "vit_cls", "mixer", "resnet"))
 UNTRAINED = [f"untrained {x}" for x in ("vit", "mixer", "resnet", "vit without residuals")]
@@ -136,5 +144,81 @@ def loaded(name: str) -> Model:
     return minivit.load(name)
 
 
-ROWS = {name: partial(measure, name) for name in (VIT, CLASS, MIXER, RESNET, *UNTRAINED)}
-STUDY = Survey("representations", ROWS | {"vit and resnet": between, "digits": digits}, SEEDS)
+def model_of(kind: str) -> tuple[str, dict[str, Any], int]:
+    return digit_models.MODELS.get(kind, digit_models.MODELS["vit"])
+
+
+def longer(kind: str, times: int) -> Figures:
+    """What is compared of models of digits, after ``times`` as many steps."""
+    name = f"representations {kind}, {times} x"
+    found = at_best_rate(partial(grown, kind, times), SEEDS, FIRST, name)
+    return found | {"steps": times * model_of(kind)[2]}
+
+
+def grown(kind: str, times: int, rate: float, seed: int) -> Figures:
+    """Scores of a model, and what is compared of it: at its end, of the longest on the way, too.
+
+    Of ``few``, which has a tenth of the digits, and of ``vit`` a ViT of the next seed is the twin.
+    """
+    whole, twin = load_data("DIGITS"), None
+    if kind in ("vit", "few"):
+        best = rate
+        if kind == "few":
+            table = json.loads(HERE.table("representations").read_text())
+            best = table["rows"][f"vit, {times} x"]["rate"]
+        twin = twin_of(times, best, (seed + 1) % len(SEEDS))
+    data = fraction_of(whole, 0.1, seed) if kind == "few" else whole
+    run = training(kind, data, times, rate, seed)
+    curve = []
+    for part in range(1, PARTS + 1):
+        while run.step < part * run.steps // PARTS:
+            run.advance()
+        if part == PARTS or times == LONGEST:
+            model = run.average.model
+            loss = -evaluate(model, run.data.train).log_likelihood
+            curve.append([run.step, loss, compared(model, twin, whole)])
+    scores = evaluate(model, whole.validation)
+    return plain({
+        "accuracy": evaluate(model, whole.test).accuracy,
+        "validation": scores.accuracy, "likelihood": scores.log_likelihood,
+        "train_loss": loss, "value": curve[-1][2],
+    } | ({"curve": curve} if len(curve) > 1 else {}))  # fmt: skip
+
+
+@cache
+def twin_of(times: int, rate: float, seed: int) -> Model:
+    run = training("vit", load_data("DIGITS"), times, rate, seed)
+    while run.step < run.steps:
+        run.advance()
+    return run.average.model
+
+
+def training(kind: str, data: Data, times: int, rate: float, seed: int) -> Run:
+    name, changes, steps = model_of(kind)
+    recipe = Recipe(steps=times * steps, batch_size=64, learning_rate=rate, average=0.9, seed=seed)
+    torch.manual_seed(seed)
+    model = minivit.create(name, **changes)
+    model.preprocess = Preprocess((8, 8), (8, 8), mean=data.mean, std=data.std)
+    return Run(model, data, recipe)
+
+
+def compared(model: Model, twin: Model | None, whole: Data) -> list[float]:
+    """How much more alike neighbouring blocks are inside stages of two than across a border; of the
+    first block and the last, CKA with a twin, and how often probes are right."""
+    few, images = model.preprocess(whole.train.images), model.preprocess(whole.test.images)
+    v = cka(model, images, "blocks.?").values
+    figures = [v[[0, 2, 4], [1, 3, 5]].mean() - v[[1, 3], [2, 4]].mean()]
+    if twin is not None:
+        figures += like(model, twin, images).diagonal()[[1, 6]]
+        sides = (few, whole.train.labels), (images, whole.test.labels)
+        read = probes(model, *sides, "blocks.0", "blocks.5")
+        figures += [torch.tensor(layer.accuracy) for layer in read.values()]
+    return [figure.item() for figure in figures]
+
+
+LONGEST, PARTS = 3, 10  # times as many steps, with so many parts after which models are compared
+ROWS: dict[str, Callable[[], Figures]] = {"vit and resnet": between, "digits": digits}
+ROWS |= {name: partial(measure, name) for name in (VIT, CLASS, MIXER, RESNET, *UNTRAINED)}
+KINDS = "vit", "few", "resnet", "pit"  # few after vit, whose rate it reads
+ROWS |= {f"{kind}, {n} x": partial(longer, kind, n) for n in (1, LONGEST) for kind in KINDS}
+STUDY = Survey("representations", ROWS, SEEDS)

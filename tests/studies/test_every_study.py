@@ -64,7 +64,7 @@ SURVEYS = {
     "rates_by_width": (["32, one rate", "16, divided"], dict(SEEDS=ONE, HALVINGS=[4], STEPS=2)),
     "reach": (["3 x 3, all", "shifted windows, tenth", "static, all", "3 x 3, curvature"],
               dict(SEEDS=ONE, STEPS={"all": 2, "tenth": 2}, EARLY=1, IMAGES=8)),
-    "representations": (["cifar10_vit_gap", "cifar10_resnet", "untrained vit without residuals", "vit and resnet", "digits"], {}),
+    "representations": (["cifar10_vit_gap", "cifar10_resnet", "untrained vit without residuals", "vit and resnet", "digits", "pit, 1 x", "vit, 3 x"], dict(SEEDS=range(2))),
     "scale": (["retrieval attention with positions", "retrieval recurrent", "digits convolution, all", "digits recurrence, tenth", "masked", "marked attention"],
               dict(SEEDS=ONE, LENGTHS=(4, 32), STEPS={"attention": 2, "recurrent": 2, "digits": 2})),
     "sinks": (["register", "plus one, with an MLP", "sigmoid, 3 x"], dict(SEEDS=ONE, STEPS=2, COUNT=20)),
