@@ -150,10 +150,10 @@ def followed(
     curve: list[list[float]] = []
     each, longest = steps // PARTS, steps == TIMES[-1] * STEPS
 
-    def watch(loss: float) -> None:
-        if not math.isfinite(loss):
+    def watch(loss: Tensor) -> None:
+        if not loss.isfinite():
             raise FloatingPointError(f"the loss is {loss} after {len(losses)} steps")
-        losses.append(loss)
+        losses.append(loss.item())
         if longest and len(losses) % each == 0:
             curve.append([len(losses), fmean(losses[-each:]), measure(model)])
 

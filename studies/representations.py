@@ -5,7 +5,6 @@ own patch grows up to about 2,000. Figures for each quarter of the images show h
 them. ``1 x`` and ``3 x``: models of digits after as many steps, at the best of bracketed rates.
 """
 
-import json
 import math
 from collections.abc import Callable
 from functools import cache, partial
@@ -164,8 +163,7 @@ def grown(kind: str, times: int, rate: float, seed: int) -> Figures:
     if kind in ("vit", "few"):
         best = rate
         if kind == "few":
-            table = json.loads(HERE.table("representations").read_text())
-            best = table["rows"][f"vit, {times} x"]["rate"]
+            best = STUDY.stored(HERE)[f"vit, {times} x"]["rate"]
         twin = twin_of(times, best, (seed + 1) % len(SEEDS))
     data = fraction_of(whole, 0.1, seed) if kind == "few" else whole
     run = training(kind, data, times, rate, seed)

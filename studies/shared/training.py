@@ -66,7 +66,7 @@ def fit(
     seed: int,
     rate: float = 5e-3,
     shift: float = 0.0,
-    watch: Callable[[float], None] = lambda loss: None,
+    watch: Callable[[Tensor], None] = lambda loss: None,
     **how: Any,
 ) -> None:
     """Trains a classifier, of images or of their patches, on batches of 64, shifted at random.
@@ -79,7 +79,7 @@ def fit(
         batch = torch.randint(len(images), (64,), generator=draws)
         x = shift_and_flip(images[batch], shift, False, draws) if shift else images[batch]
         value = F.cross_entropy(model(x), targets[batch])
-        watch(value.item())
+        watch(value)
         return value
 
     optimise(model, loss, steps, rate, **{"warm_up": 0.15} | how)
