@@ -61,9 +61,10 @@ LITTLE, MUCH, VARIED = [0.1, 0.11, 0.12], [0.8, 0.81, 0.82], [0.1, 0.5, 0.9]
 
 @pytest.mark.parametrize(("by_steps", "others", "verdict"), [
     ({10: MUCH, 30: LITTLE, 100: LITTLE}, {"the next rate": LITTLE}, "holds"),  # not the first
-    ({30: MUCH, 100: LITTLE}, {"the next rate": LITTLE}, "after the most steps, but 'refuted' after 30 steps."),
-    ({30: MUCH, 100: LITTLE}, {"the next rate": MUCH, "equal training loss": VARIED},
-     "but 'refuted' after 30 steps and at the next rate and 'too uncertain to tell' at equal training loss."),
+    ({30: MUCH, 100: LITTLE}, {}, "'holds' after the most steps, but 'refuted' after 30 steps."),
+    ({30: LITTLE, 100: LITTLE}, {"the next rate": MUCH}, "but 'refuted' at the next rate."),
+    ({100: LITTLE}, {"equal training loss": VARIED}, "but 'too uncertain to tell' at equal training"),
+    ({30: MUCH, 100: LITTLE}, {"the next rate": MUCH}, "but 'refuted' after 30 steps and at the next rate."),
     ({30: LITTLE, 100: VARIED}, {}, "too uncertain to tell: the interval"),
 ])  # fmt: skip
 def test_a_word_that_changes_with_the_end_of_training_depends_on_it(by_steps, others, verdict):
